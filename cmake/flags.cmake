@@ -1,0 +1,39 @@
+# Flags of our own targets. Nothing here reaches those who use the library.
+
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(REPRISE_CCACHE ccache)
+  if(REPRISE_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${REPRISE_CCACHE})
+  endif()
+endif()
+
+set(reprise_sanitize_flags "")
+if(REPRISE_SANITIZE)
+  set(reprise_sanitize_flags
+    -fsanitize=${REPRISE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+endif()
+
+function(reprise_set_flags target)
+  # No contraction: a * b + c must give the same bits with every compiler and in every loop.
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wswitch-enum -ffp-contract=off ${reprise_sanitize_flags})
+  target_link_options(${target} PRIVATE ${reprise_sanitize_flags})
+  if(REPRISE_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ counts a constructor parameter named like its member as shadowing: ask for locals only.
+    target_compile_options(${target} PRIVATE -Wshadow=local)
+    # g++ 12 sees overlapping copies inside std::string where there are none.
+    target_compile_options(${target} PRIVATE -Wno-restrict)
+    if(REPRISE_SANITIZE)
+      # The sanitizers' extra branches make std::optional look uninitialised.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
+  endif()
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${target} PRIVATE -Wshadow)
+  endif()
+  # Debug builds check every program after every transform.
+  target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:REPRISE_CHECK=1>)
+endfunction()

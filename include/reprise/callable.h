@@ -1,0 +1,258 @@
+// How transforms call a user's function: arguments flattened to arrays, results put back together.
+// Library plumbing; users meet it only in error messages.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "reprise/function.h"
+
+namespace reprise {
+
+// Names an argument in residual tables and messages: rp::arg("x", x), or RP_ARGS(x, y) for several.
+template <class T>
+struct NamedArg {
+  const char* name;
+  const T& value;
+};
+template <class T>
+NamedArg<T> arg(const char* name, const T& value) {
+  return {name, value};
+}
+
+namespace detail {
+
+// ------------------------------------------------------------------------------------- signatures
+template <class M>
+struct MemberSignature;
+template <class C, class R, class... P>
+struct MemberSignature<R (C::*)(P...) const> {
+  using type = R(P...);
+};
+template <class C, class R, class... P>
+struct MemberSignature<R (C::*)(P...)> {
+  using type = R(P...);
+};
+template <class C, class R, class... P>
+struct MemberSignature<R (C::*)(P...) const noexcept> {
+  using type = R(P...);
+};
+
+template <class F>
+struct SignatureOf {
+  using type = void;  // generic lambdas, overloaded call operators
+};
+template <class R, class... P>
+struct SignatureOf<R (*)(P...)> {
+  using type = R(P...);
+};
+template <class F>
+concept Wrapper = requires { typename F::reprise_signature; };
+template <class F>
+  requires(!Wrapper<F> && requires { &F::operator(); })
+struct SignatureOf<F> {
+  using type = typename MemberSignature<decltype(&F::operator())>::type;
+};
+// A wrapper made by a transform has the signature of the function it wraps.
+template <Wrapper F>
+struct SignatureOf<F> {
+  using type = typename F::reprise_signature;
+};
+
+// What holds an argument: numbers passed to Array parameters become Arrays.
+template <class P>
+struct HeldArg {
+  using type = P;
+};
+template <>
+struct HeldArg<Operand> {
+  using type = Array;
+};
+template <class P>
+using Held = typename HeldArg<std::decay_t<P>>::type;
+template <class A>
+using HeldGeneric = std::conditional_t<std::is_arithmetic_v<std::decay_t<A>>, Array, Held<A>>;
+
+// -------------------------------------------------------------------------------------- flat calls
+// A function and its static arguments, seen by the type-erased core.
+struct Callee {
+  std::function<Arrays(const Arrays&)> run;  // leaves of the arguments -> leaves of the result
+  std::string name;
+  std::vector<std::string> arg_names;  // one path per leaf
+  Location at;                          // where the transformed function was called
+  std::string identity;                 // equal texts: the same function; empty: unknown
+};
+
+// A function pointer is its value, a function object without state its type; others have none.
+template <class F>
+std::string identity_of(const F& f) {
+  if constexpr (std::is_pointer_v<F>) {
+    return "p" + std::to_string(reinterpret_cast<std::uintptr_t>(f));
+  } else if constexpr (std::is_empty_v<F>) {
+    return std::string("t") + typeid(F).name();
+  } else {
+    return {};
+  }
+}
+
+template <class F, class... A>
+class Applied {
+ public:
+  using Args = std::tuple<A...>;
+  using Result = std::decay_t<std::invoke_result_t<F&, A...>>;
+  static_assert(!std::is_void_v<Result>, "a transformed function must return its results");
+
+  Applied(const F& f, Args args, Location at, std::string name = {},
+          std::vector<std::string> arg_names = {})
+      : args_(std::move(args)), at_(at), result_(std::make_shared<std::optional<Result>>()) {
+    callee_.name = std::move(name);
+    callee_.at = at;
+    callee_.identity = identity_of(f);
+    name_leaves(arg_names, std::index_sequence_for<A...>{});
+    callee_.run = [fn = f, structure = args_, result = result_](const Arrays& leaves) mutable {
+      Args filled = structure;
+      std::size_t next = 0;
+      tree::replace_leaves(filled, leaves, next);
+      *result = std::apply(fn, std::move(filled));
+      return tree_leaves(**result);
+    };
+  }
+
+  const Callee& callee() const { return callee_; }
+  const Args& args() const { return args_; }
+  Arrays leaves() const { return tree_leaves(args_); }
+  // Which leaves belong to the arguments I...
+  template <std::size_t... I>
+  std::vector<bool> leaves_of(std::index_sequence<I...>) const {
+    std::vector<bool> mask;
+    mark(mask, std::array<std::size_t, sizeof...(I)>{I...}, std::index_sequence_for<A...>{});
+    return mask;
+  }
+  // A result with other leaves; the function must have run.
+  Result result(const Arrays& leaves) const { return tree_unflatten(**result_, leaves); }
+  std::string key() const {
+    std::string text;
+    tree::describe(args_, text);
+    return text;
+  }
+
+ private:
+  template <std::size_t... I>
+  void name_leaves(const std::vector<std::string>& names, std::index_sequence<I...>) {
+    auto name_of = [&](std::size_t i) {
+      return i < names.size() && !names[i].empty() ? names[i] : "args[" + std::to_string(i) + "]";
+    };
+    static_cast<void>(name_of);
+    (tree::paths(std::get<I>(args_), name_of(I), callee_.arg_names), ...);
+  }
+  template <std::size_t N, std::size_t... I>
+  void mark(std::vector<bool>& mask, const std::array<std::size_t, N>& wanted,
+            std::index_sequence<I...>) const {
+    auto one = [&](std::size_t i, std::size_t leaves) {
+      bool hit = false;
+      for (std::size_t w : wanted) hit = hit || w == i;
+      mask.insert(mask.end(), leaves, hit);
+    };
+    static_cast<void>(one);
+    (one(I, tree_leaves(std::get<I>(args_)).size()), ...);
+  }
+
+  Args args_;
+  Location at_;
+  Callee callee_;
+  std::shared_ptr<std::optional<Result>> result_;
+};
+
+// ---------------------------------------------------------------------------------------- wrappers
+// Gives Impl a call operator with the signature of F (so that numbers convert and the caller's line
+// is known), or a generic one. Impl has `template <class... A> auto call(Location, std::tuple<A...>) const`.
+template <class Impl, class F, class Signature = typename SignatureOf<F>::type>
+struct CallOperator;
+
+template <class Impl, class F, class R, class... P>
+struct CallOperator<Impl, F, R(P...)> {
+  using reprise_signature = void(P...);
+  auto operator()(P... args, Location at = Location::current()) const {
+    return static_cast<const Impl&>(*this).call(at, std::tuple<Held<P>...>(std::move(args)...));
+  }
+};
+template <class Impl, class F>
+struct CallOperator<Impl, F, void> {
+  using reprise_signature = void;
+  template <class... A>
+  auto operator()(A&&... args) const {
+    return static_cast<const Impl&>(*this).call(Location{},
+                                                std::tuple<HeldGeneric<A>...>(std::forward<A>(args)...));
+  }
+};
+
+template <class F, class... A>
+Applied<F, A...> apply_to(const F& f, std::tuple<A...> args, Location at, std::string name = {},
+                          std::vector<std::string> arg_names = {}) {
+  return {f, std::move(args), at, std::move(name), std::move(arg_names)};
+}
+
+// Arguments of inspection functions: named or not, numbers as Arrays; converted to F's parameters.
+template <class T>
+const T& unnamed(const T& value) {
+  return value;
+}
+template <class T>
+const T& unnamed(const NamedArg<T>& a) {
+  return a.value;
+}
+template <class T>
+std::string name_of(const T&) {
+  return {};
+}
+template <class T>
+std::string name_of(const NamedArg<T>& a) {
+  return a.name;
+}
+template <class F, class Signature>
+struct Inspect;
+template <class F, class R, class... P>
+struct Inspect<F, R(P...)> {
+  template <class... A>
+  static auto apply(const F& f, Location at, const A&... args) {
+    static_assert(sizeof...(A) == sizeof...(P), "wrong number of arguments for this function");
+    return apply_to(f, std::tuple<Held<P>...>(Held<P>(unnamed(args))...), at, {},
+                    std::vector<std::string>{name_of(args)...});
+  }
+};
+template <class F>
+struct Inspect<F, void> {
+  template <class... A>
+  static auto apply(const F& f, Location at, const A&... args) {
+    return apply_to(f, std::tuple(HeldGeneric<decltype(unnamed(args))>(unnamed(args))...), at, {},
+                    std::vector<std::string>{name_of(args)...});
+  }
+};
+template <class F, class... A>
+auto inspect(const F& f, Location at, const A&... args) {
+  return Inspect<F, typename SignatureOf<F>::type>::apply(f, at, args...);
+}
+
+}  // namespace detail
+
+// RP_ARGS(x, y): the arguments with their own names.
+#define RP_ARGS_1(a) ::reprise::arg(#a, a)
+#define RP_ARGS_2(a, ...) ::reprise::arg(#a, a), RP_ARGS_1(__VA_ARGS__)
+#define RP_ARGS_3(a, ...) ::reprise::arg(#a, a), RP_ARGS_2(__VA_ARGS__)
+#define RP_ARGS_4(a, ...) ::reprise::arg(#a, a), RP_ARGS_3(__VA_ARGS__)
+#define RP_ARGS_5(a, ...) ::reprise::arg(#a, a), RP_ARGS_4(__VA_ARGS__)
+#define RP_ARGS_6(a, ...) ::reprise::arg(#a, a), RP_ARGS_5(__VA_ARGS__)
+#define RP_ARGS_7(a, ...) ::reprise::arg(#a, a), RP_ARGS_6(__VA_ARGS__)
+#define RP_ARGS_8(a, ...) ::reprise::arg(#a, a), RP_ARGS_7(__VA_ARGS__)
+#define RP_ARGS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
+#define RP_ARGS(...)                                                                            \
+  RP_ARGS_PICK(__VA_ARGS__, RP_ARGS_8, RP_ARGS_7, RP_ARGS_6, RP_ARGS_5, RP_ARGS_4, RP_ARGS_3,   \
+               RP_ARGS_2, RP_ARGS_1, )                                                          \
+  (__VA_ARGS__)
+
+}  // namespace reprise

@@ -1,0 +1,68 @@
+// Programs as values: make_jaxpr shows what a function does, as JAX prints it.
+//
+//   std::cout << rp::make_jaxpr(f)(x);      // { lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reprise/callable.h"
+
+namespace reprise {
+
+struct Program;
+
+// A traced function: its program and the arrays it closed over.
+class Jaxpr {
+ public:
+  Jaxpr(std::shared_ptr<const Program> program, Arrays consts)
+      : program_(std::move(program)), consts_(std::move(consts)) {}
+  std::string str(int width = 80) const;
+  std::vector<Type> in_types() const;   // of the arguments, without the constants
+  std::vector<Type> out_types() const;
+  std::size_t size() const;              // number of equations
+  const Arrays& consts() const { return consts_; }
+  Arrays eval(const Arrays& args, Location at = Location::current()) const;
+  const std::shared_ptr<const Program>& program() const { return program_; }
+
+ private:
+  std::shared_ptr<const Program> program_;
+  Arrays consts_;
+};
+std::ostream& operator<<(std::ostream&, const Jaxpr&);
+
+// Reads the text form back. Constants (before the `;`) become leading arguments.
+Jaxpr parse_jaxpr(std::string_view text);
+
+namespace detail {
+Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args);
+Arrays trace_to_shapes(const Callee& f, const Arrays& args);
+
+template <class F>
+struct MakeJaxpr : CallOperator<MakeJaxpr<F>, F> {
+  F f;
+  explicit MakeJaxpr(F fn) : f(std::move(fn)) {}
+  template <class... A>
+  Jaxpr call(Location at, std::tuple<A...> args) const {
+    const auto applied = apply_to(f, std::move(args), at);
+    return trace_to_jaxpr(applied.callee(), applied.leaves());
+  }
+};
+}  // namespace detail
+
+template <class F>
+detail::MakeJaxpr<F> make_jaxpr(F f) {
+  return detail::MakeJaxpr<F>(std::move(f));
+}
+
+// The result's structure with types only: nothing is computed.
+template <class F, class... A>
+auto eval_shape(const F& f, const A&... args) {
+  const auto applied = detail::inspect(f, Location{}, args...);
+  const Arrays shapes = detail::trace_to_shapes(applied.callee(), applied.leaves());
+  return applied.result(shapes);
+}
+
+}  // namespace reprise

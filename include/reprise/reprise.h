@@ -1,0 +1,13 @@
+// Reprise: automatic differentiation in which you decide what is kept between the forward and the
+// backward pass and what is played again.
+#pragma once
+
+#include "reprise/array.h"     // IWYU pragma: export
+#include "reprise/autodiff.h"  // IWYU pragma: export
+#include "reprise/control.h"   // IWYU pragma: export
+#include "reprise/function.h"  // IWYU pragma: export
+#include "reprise/jit.h"       // IWYU pragma: export
+#include "reprise/lax.h"       // IWYU pragma: export
+#include "reprise/ops.h"       // IWYU pragma: export
+#include "reprise/program.h"   // IWYU pragma: export
+#include "reprise/remat.h"     // IWYU pragma: export

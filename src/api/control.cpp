@@ -1,0 +1,195 @@
+// scan, cond, switch_, while_loop, custom rules: trace the functions, bind one equation.
+#include "reprise/control.h"
+
+#include <unordered_map>
+
+#include "api/flat.h"
+#include "api/primitives.h"
+#include "control/body.h"
+#include "control/custom_rules.h"
+#include "control/records.h"
+#include "control/scan.h"
+#include "ops/lax.h"
+#include "ops/records.h"
+
+namespace reprise {
+
+std::span<const Primitive* const> all_primitives() {
+  static const std::vector<const Primitive*> all = [] {
+    std::vector<const Primitive*> list;
+    for (const Primitive* p : basic_primitives()) list.push_back(p);
+    for (const Primitive* p : control_primitives()) list.push_back(p);
+    return list;
+  }();
+  return all;
+}
+
+namespace detail {
+namespace {
+
+Traced trace_body(const Callee& f, const char* transform, const Types& in) {
+  Traced t = trace(f.run, in, {.transform = transform, .name = f.name, .arg_names = f.arg_names, .body = true});
+  if (!f.identity.empty()) t.program = intern(str(transform, ":", f.identity), std::move(t.program));
+  return t;
+}
+
+std::int64_t scan_length(const Arrays& xs, std::optional<std::int64_t> given) {
+  std::optional<std::int64_t> length = given;
+  for (const Array& x : xs) {
+    if (x.ndim() == 0) fail<TypeError>("scan: scanned arrays need a leading axis, got ", x.type());
+    if (length && *length != x.shape()[0]) {
+      fail<TypeError>("scan: scanned arrays must have one leading size, got ", x.type(), " for length ",
+                      *length);
+    }
+    length = x.shape()[0];
+  }
+  if (!length) {
+    fail_with_hint<TypeError>("give .length", "scan: the number of steps is unknown, got no scanned array");
+  }
+  if (*length < 0) fail<TypeError>("scan: the length must not be negative, got ", *length);
+  return *length;
+}
+
+// A carry must keep its type. A weakly typed start takes the type that the body gives it; returns
+// whether something changed.
+bool settle_carry(const char* op, Arrays& init, const Types& out) {
+  bool changed = false;
+  if (out.size() < init.size()) {
+    fail<TypeError>(op, ": the carry must keep its structure, got ", init.size(), " arrays in and ",
+                    out.size(), " out");
+  }
+  for (std::size_t k = 0; k < init.size(); ++k) {
+    const Type &in = init[k].type(), &now = out[k];
+    const bool same = in.dtype == now.dtype && in.shape == now.shape;
+    if (same && in.weak_type == now.weak_type) continue;
+    if (same && now.weak_type) continue;  // a strong start may meet a weak result
+    if (in.weak_type && in.shape == now.shape) {
+      init[k] = lax::convert(init[k], now.dtype, now.weak_type);
+      changed = true;
+      continue;
+    }
+    fail_with_hint<TypeError>("make the initial carry and the body's result agree in shape and dtype", op,
+                              ": the carry must keep its type, got ", in, " in and ", now,
+                              " out (carry leaf ", k, ")");
+  }
+  return changed;
+}
+
+}  // namespace
+
+Array next_index(const Array& i) { return lax::add(i, lax::const_like(i, 1)); }
+Array less_index(const Array& i, const Array& upper) { return lax::lt(i, upper); }
+
+Array scalar_row(const Array& stacked) {
+  Type t = stacked.type();
+  if (t.shape.empty()) fail<TypeError>("scan: scanned arrays need a leading axis, got ", t);
+  t.shape.erase(t.shape.begin());
+  return make_traced(std::move(t), {});  // replaced before the body sees it
+}
+
+Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions& options) {
+  const AtUser at(body.at);
+  ScanShape shape;
+  shape.length = scan_length(xs, options.length);
+  shape.carry = init.size();
+  shape.reverse = options.reverse;
+  shape.unroll = options.unroll;
+  const auto trace_with = [&] {
+    Types in = types_of(init);
+    for (const Array& x : xs) {
+      in.push_back(x.type());
+      in.back().shape.erase(in.back().shape.begin());
+      in.back().weak_type = false;
+    }
+    return trace_body(body, "scan", in);
+  };
+  Traced t = trace_with();
+  if (settle_carry("scan", init, t.program->out_types())) {
+    t = trace_with();
+    settle_carry("scan", init, t.program->out_types());
+  }
+  shape.consts = t.consts.size();
+  return finished(bind_scan(shape, t.program, concat(concat(t.consts, init), xs)));
+}
+
+Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arrays& operands,
+            bool is_switch) {
+  if (branches.empty()) fail<TypeError>("switch_: at least one branch is needed, got none");
+  const AtUser at(branches[0].at);
+  if (chooser.ndim() != 0) fail<TypeError>("cond: the predicate must be a scalar, got ", chooser.type());
+  Array index = chooser;
+  if (is_switch) {
+    if (!is_integer(index.dtype())) fail<TypeError>("switch_: the index must be an integer, got ", index.type());
+    index = lax::convert(index, Dtype::i32);
+    index = lax::clamp(lax::const_like(index, 0), index,
+                       lax::const_like(index, static_cast<double>(branches.size()) - 1));
+  } else {
+    if (index.dtype() != Dtype::bool_) index = lax::ne(index, lax::const_like(index, 0));
+    index = lax::convert(index, Dtype::i32);
+  }
+  // All branches take the same constants: those of the first traced, then what others add. The
+  // branch for true is traced first.
+  const Types types = types_of(operands);
+  std::vector<Traced> traced(branches.size());
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    const std::size_t b = is_switch ? i : branches.size() - 1 - i;
+    traced[b] = trace(branches[b].run, types,
+                      {.transform = "cond", .name = branches[b].name, .arg_names = branches[b].arg_names, .body = true});
+  }
+  Arrays consts;
+  std::unordered_map<std::uint64_t, std::size_t> const_at;
+  for (std::size_t i = 0; i < traced.size(); ++i) {
+    for (const Array& c : traced[is_switch ? i : traced.size() - 1 - i].consts) {
+      if (const_at.try_emplace(identity(c), consts.size()).second) consts.push_back(c);
+    }
+  }
+  Programs programs;
+  for (const Traced& t : traced) {
+    auto p = std::make_shared<Program>(*t.program);
+    std::vector<Var> in(consts.size(), -1);
+    for (std::size_t i = 0; i < t.consts.size(); ++i) in[const_at[identity(t.consts[i])]] = p->in[i];
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (in[i] < 0) in[i] = p->fresh(consts[i].type());
+    }
+    in.insert(in.end(), p->in.begin() + static_cast<std::ptrdiff_t>(t.consts.size()), p->in.end());
+    p->in = std::move(in);
+    programs.push_back(std::move(p));
+  }
+  const Arrays args = concat(concat({index}, consts), operands);
+  return finished(cond_p.bind(args, {{"branches", std::move(programs)}}));
+}
+
+Arrays while_loop(const Callee& cond, const Callee& body, Arrays init) {
+  const AtUser at(body.at);
+  Traced step = trace_body(body, "while_loop", types_of(init));
+  if (settle_carry("while_loop", init, step.program->out_types())) {
+    step = trace_body(body, "while_loop", types_of(init));
+    settle_carry("while_loop", init, step.program->out_types());
+  }
+  const Traced test = trace_body(cond, "while_loop", types_of(init));
+  const Types pred = test.program->out_types();
+  if (pred.size() != 1 || pred[0].dtype != Dtype::bool_ || !pred[0].shape.empty()) {
+    fail<TypeError>("while_loop: the condition must return a scalar bool, got ", join(pred, ", "));
+  }
+  const Arrays args = concat(concat(test.consts, step.consts), init);
+  return finished(while_p.bind(args, {{"body_jaxpr", step.program},
+                                      {"body_nconsts", static_cast<std::int64_t>(step.consts.size())},
+                                      {"cond_jaxpr", test.program},
+                                      {"cond_nconsts", static_cast<std::int64_t>(test.consts.size())}}));
+}
+
+Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule, const Arrays& args) {
+  const AtUser at(f.at);
+  return custom_jvp_call(names.name, f.run, std::make_shared<const JvpRule>(names.jvp, std::move(rule)),
+                         args);
+}
+
+Arrays custom_vjp(const Callee& f, const CustomVjpOptions& names, FlatFwd fwd, FlatBwd bwd,
+                  const Arrays& args) {
+  const AtUser at(f.at);
+  return custom_vjp_call(names.name, f.run, std::make_shared<const FwdRule>(names.fwd, std::move(fwd)),
+                         std::make_shared<const BwdRule>(names.bwd, std::move(bwd)), args);
+}
+
+}  // namespace detail
+}  // namespace reprise

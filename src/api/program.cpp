@@ -1,0 +1,58 @@
+// make_jaxpr, eval_shape and the text form of programs.
+#include "reprise/program.h"
+
+#include <ostream>
+
+#include "api/flat.h"
+#include "api/primitives.h"
+#include "program/parse.h"
+#include "program/print.h"
+
+namespace reprise {
+
+std::string Jaxpr::str(int width) const { return to_text(*program_, {.width = width}); }
+std::ostream& operator<<(std::ostream& out, const Jaxpr& j) { return out << j.str(); }
+std::size_t Jaxpr::size() const { return program_->eqns.size(); }
+std::vector<Type> Jaxpr::in_types() const {
+  Types all = program_->in_types();
+  return {all.begin() + static_cast<std::ptrdiff_t>(consts_.size()), all.end()};
+}
+std::vector<Type> Jaxpr::out_types() const { return program_->out_types(); }
+
+Arrays Jaxpr::eval(const Arrays& args, Location where) const {
+  const AtUser at(where);
+  const Types wanted = in_types();
+  if (args.size() != wanted.size()) {
+    fail<TypeError>("eval: wrong number of arguments, got ", args.size(), " for ", wanted.size());
+  }
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (args[i].shape() != wanted[i].shape || args[i].dtype() != wanted[i].dtype) {
+      fail<TypeError>("eval: the argument must match its type, got ", args[i].type(), " for ", wanted[i]);
+    }
+  }
+  return finished(reprise::eval(*program_, with_consts(consts_, args)));
+}
+
+Jaxpr parse_jaxpr(std::string_view text) {
+  auto program = std::make_shared<const Program>(parse_program(text, all_primitives()));
+  return {std::move(program), {}};
+}
+
+namespace detail {
+
+Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args) {
+  const AtUser at(f.at);
+  Traced t = trace_callee(f, "make_jaxpr", types_of(args));
+  return {std::move(t.program), std::move(t.consts)};
+}
+
+Arrays trace_to_shapes(const Callee& f, const Arrays& args) {
+  const AtUser at(f.at);
+  const Traced t = trace_callee(f, "eval_shape", types_of(args));
+  Arrays shapes;
+  for (const Type& type : t.program->out_types()) shapes.push_back(make_traced(type, {}));
+  return shapes;
+}
+
+}  // namespace detail
+}  // namespace reprise

@@ -1,0 +1,233 @@
+#include "reprise/array.h"
+
+#include <cstring>
+#include <utility>
+
+#include "array/access.h"
+#include "base/cast.h"
+#include "base/memory.h"
+
+namespace reprise {
+
+ConcreteValue concrete_value_of_traced = nullptr;
+
+const ArrayData& ArrayAccess::data(const Array& a) {
+  if (!a.data_) fail<TypeError>("array: used before a value was assigned, got an empty Array");
+  return *a.data_;
+}
+
+// ------------------------------------------------------------------------------------- NewArray
+NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
+  for (std::int64_t d : type.shape) {
+    if (d < 0) fail<TypeError>("array: dimensions must not be negative, got ", to_string(type.shape));
+  }
+  size_ = element_count(type.shape);
+  const std::size_t bytes = static_cast<std::size_t>(size_) * itemsize(type.dtype);
+  data_->type = std::move(type);
+  if (bytes <= sizeof data_->small) {
+    bytes_ = data_->small;
+  } else {
+    std::shared_ptr<std::byte> buffer = allocate_buffer(bytes);
+    bytes_ = buffer.get();
+    data_->owner = std::move(buffer);
+  }
+  data_->elements = bytes_;
+}
+Array NewArray::finish() && { return ArrayAccess::make(std::move(data_)); }
+
+// ------------------------------------------------------------------------------------- builders
+Array make_traced(Type type, TracedVar var) {
+  auto d = std::make_shared<ArrayData>();
+  d->type = std::move(type);
+  d->traced = var;
+  return ArrayAccess::make(std::move(d));
+}
+
+std::uint64_t identity(const Array& a) {
+  const ArrayData& d = content(a);
+  if (!d.traced) return reinterpret_cast<std::uintptr_t>(ArrayAccess::identity(a));
+  constexpr std::uint64_t traced_mark = std::uint64_t{1} << 63;  // no address has it
+  return traced_mark ^ (d.traced->trace << 32) ^ static_cast<std::uint64_t>(d.traced->var);
+}
+
+Array make_number(const Literal& l) {
+  auto d = std::make_shared<ArrayData>();
+  d->type = l.type();
+  store_literal(l, d->small);
+  d->elements = d->small;
+  d->number = l;
+  return ArrayAccess::make(std::move(d));
+}
+
+Array with_type(const Array& a, Type type) {
+  const ArrayData& from = content(a);
+  auto d = std::make_shared<ArrayData>();
+  if (from.owner) {
+    d->owner = from.owner;
+    d->elements = from.elements;
+  } else {
+    std::memcpy(d->small, from.small, sizeof d->small);
+    d->elements = d->small;
+  }
+  d->type = std::move(type);
+  return ArrayAccess::make(std::move(d));
+}
+
+Array full_array(Type type, const Literal& value) {
+  NewArray out(std::move(type));
+  std::byte element[8];
+  store_literal(value, element);
+  const std::size_t width = itemsize(value.dtype);
+  for (std::int64_t i = 0; i < out.size(); ++i) {
+    std::memcpy(out.bytes() + static_cast<std::size_t>(i) * width, element, width);
+  }
+  return std::move(out).finish();
+}
+
+Array concrete(const Array& a, const char* what) {
+  if (!is_traced(a)) return a;
+  return concrete_value_of_traced(a, what);
+}
+
+// ---------------------------------------------------------------------------------- from numbers
+Array Array::from_bool(bool v) {
+  Literal l;
+  l.dtype = Dtype::bool_;
+  l.integer = v;
+  return make_number(l);
+}
+Array Array::from_double(double v) { return make_number(make_literal(Dtype::f32, v, true)); }
+Array Array::from_int(std::int64_t v) {
+  if (v != static_cast<std::int32_t>(v)) {
+    fail_with_hint<TypeError>("make a 64-bit scalar with rp::full({}, value, rp::int64)",
+                              "array: an integer must fit the default dtype i32, got ", v);
+  }
+  Literal l;
+  l.dtype = Dtype::i32;
+  l.weak_type = true;
+  l.integer = v;
+  return make_number(l);
+}
+Array Array::from_uint(std::uint64_t v) {
+  if (v > INT32_MAX) {
+    fail_with_hint<TypeError>("make a 64-bit scalar with rp::full({}, value, rp::uint64)",
+                              "array: an integer must fit the default dtype i32, got ", v);
+  }
+  return from_int(static_cast<std::int64_t>(v));
+}
+
+Array from_bytes(const void* data, Type type, Location at) {
+  const AtUser scope(at);
+  const std::size_t width = itemsize(type.dtype);
+  NewArray out(std::move(type));
+  if (out.size() > 0) std::memcpy(out.bytes(), data, static_cast<std::size_t>(out.size()) * width);
+  return std::move(out).finish();
+}
+
+Array checked_array(const void* data, std::size_t count, Dtype dtype, std::optional<Shape> shape,
+                    Location at) {
+  const AtUser scope(at);
+  Shape s = shape ? *std::move(shape) : Shape{static_cast<std::int64_t>(count)};
+  if (element_count(s) != static_cast<std::int64_t>(count)) {
+    fail<TypeError>("array: the number of values must match the shape, got ", count,
+                    " values for shape ", to_string(s));
+  }
+  return from_bytes(data, Type{dtype, std::move(s)}, at);
+}
+
+Array view(const void* data, Type type, std::shared_ptr<const void> owner, Location at) {
+  const AtUser scope(at);
+  if (reinterpret_cast<std::uintptr_t>(data) % buffer_alignment != 0) {
+    return from_bytes(data, std::move(type), at);
+  }
+  auto d = std::make_shared<ArrayData>();
+  element_count(type.shape);  // rejects absurd shapes
+  d->type = std::move(type);
+  d->elements = static_cast<const std::byte*>(data);
+  d->owner = owner ? std::move(owner) : std::shared_ptr<const void>(data, [](const void*) {});
+  return ArrayAccess::make(std::move(d));
+}
+
+// ----------------------------------------------------------------------------------------- nested
+struct NestedReader {
+  Shape shape;
+  Dtype dtype = Dtype::bool_;
+  std::vector<double> values;
+
+  void find_shape(const Nested& n) {
+    if (!n.is_list_) return;
+    shape.push_back(static_cast<std::int64_t>(n.items_.size()));
+    if (!n.items_.empty()) find_shape(n.items_[0]);
+  }
+  void read(const Nested& n, std::size_t depth) {
+    const bool list_expected = depth < shape.size();
+    if (n.is_list_ != list_expected ||
+        (n.is_list_ && static_cast<std::int64_t>(n.items_.size()) != shape[depth])) {
+      fail<TypeError>("array: nested braces must be rectangular, got a different size at depth ",
+                      depth);
+    }
+    if (!n.is_list_) {
+      values.push_back(n.value_);
+      dtype = promote_types(dtype, false, n.dtype_, false).dtype;
+    }
+    for (const Nested& item : n.items_) read(item, depth + 1);
+  }
+};
+
+Array array(const Nested& nested, std::optional<Dtype> dtype, Location at) {
+  const AtUser scope(at);
+  NestedReader reader;
+  reader.find_shape(nested);
+  reader.read(nested, 0);
+  if (reader.values.empty()) reader.dtype = Dtype::f32;
+  const Type type{dtype.value_or(reader.dtype), reader.shape};
+  NewArray out(type);
+  const std::size_t width = itemsize(type.dtype);
+  for (std::size_t i = 0; i < reader.values.size(); ++i) {
+    store_literal(make_literal(type.dtype, reader.values[i]), out.bytes() + i * width);
+  }
+  return std::move(out).finish();
+}
+
+// ---------------------------------------------------------------------------------------- reading
+const Type& Array::type() const { return ArrayAccess::data(*this).type; }
+
+std::int64_t Array::shape(std::int64_t axis) const {
+  return shape()[static_cast<std::size_t>(canonical_axis("shape", axis, ndim()))];
+}
+
+void Array::copy_to(void* out, std::int64_t count, Dtype as, Location at) const {
+  const AtUser scope(at);
+  if (count == 1 && size() != 1) {
+    fail<TypeError>("item: one element is needed, got ", type());
+  }
+  const Array value = concrete(*this, count == 1 ? "item" : "to_vector");
+  const ArrayData& d = content(value);
+  if (d.type.dtype == as) {
+    std::memcpy(out, d.elements, d.type.nbytes());
+    return;
+  }
+  visit_dtype(d.type.dtype, [&](auto from) {
+    visit_dtype(as, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      const From* in = elements<From>(value);
+      To* dst = static_cast<To*>(out);
+      for (std::int64_t i = 0; i < count; ++i) dst[i] = cast_element<To>(in[i]);
+    });
+  });
+}
+
+const void* Array::raw_data(Dtype expected, Location at) const {
+  const AtUser scope(at);
+  if (is_traced(*this)) {
+    fail_with_hint<TraceError>("read the numbers outside the traced function, or use item<T>()",
+                               "data: a traced value has no elements, got ", type());
+  }
+  if (dtype() != expected) {
+    fail<TypeError>("data: the element type must match, got ", type(), " read as ", expected);
+  }
+  return content(*this).elements;
+}
+
+}  // namespace reprise

@@ -1,0 +1,163 @@
+// jit: a call of a named program.
+//
+//   linearize:  jit[f]: a -> b   =>   jit[f]: a -> (b, res)   and   jit[f]: (res, ȧ) -> ḃ
+#include "control/call.h"
+
+#include <unordered_map>
+
+#include "control/body.h"
+#include "control/records.h"
+#include "transform/dce.h"
+#include "transform/jvp.h"
+#include "transform/transpose.h"
+#include "transform/vmap.h"
+
+namespace reprise {
+namespace {
+
+const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
+
+Types jit_type(const Types& in, const Params& params) {
+  check_operands("jit", *body_of(params), in);
+  return body_of(params)->out_types();
+}
+
+Arrays jit_eval(const Arrays& x, const Params& params, const Types&) {
+  return eval(*body_of(params), x);
+}
+
+Duals jit_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const auto j = jvp_program(*body_of(params), nonzero_mask(dx));
+  const Arrays args = concat(concat(j->consts, x), nonzero_only(dx));
+  const Arrays out = jit_p.bind(args, params.with("jaxpr", j->program));
+  const std::size_t primals = j->nonzero_out.size();
+  return {slice_of(out, 0, primals), spread(j->nonzero_out, out, primals)};
+}
+
+// The known call without outputs that are inputs or repeat another output.
+struct Pruned {
+  ProgramPtr program;
+  std::vector<std::optional<std::size_t>> from_input;  // per original output
+  std::vector<std::size_t> from_output;                 // else: position among the kept ones
+};
+
+Pruned prune_outputs(const Program& p, std::size_t primal_outputs, std::size_t consts) {
+  Pruned result;
+  Program q = p;
+  q.out.clear();
+  std::unordered_map<Var, std::size_t> input_at, output_at;
+  for (std::size_t i = consts; i < p.in.size(); ++i) input_at[p.in[i]] = i - consts;
+  for (std::size_t k = 0; k < p.out.size(); ++k) {
+    const Atom& a = p.out[k];
+    result.from_input.emplace_back();
+    result.from_output.push_back(q.out.size());
+    if (a.is_var() && input_at.count(a.var)) {
+      result.from_input[k] = input_at[a.var];
+      continue;
+    }
+    if (a.is_var() && k >= primal_outputs && output_at.count(a.var)) {
+      result.from_output[k] = output_at[a.var];
+      continue;
+    }
+    if (a.is_var() && k < primal_outputs) output_at.emplace(a.var, q.out.size());
+    q.out.push_back(a);
+  }
+  result.program = std::make_shared<const Program>(std::move(q));
+  return result;
+}
+
+Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
+  const Program& body = *body_of(params);
+  const std::vector<bool> all(x.size(), true);
+  const auto lin = linearize_program(body, nonzero_mask(dx), {}, all);
+  const auto pruned = derive<Pruned>(*lin->known, "pruned", [&] {
+    return prune_outputs(*lin->known, body.out.size(), lin->consts.size());
+  });
+  const Arrays kept =
+      jit_p.bind(concat(lin->consts, x), params.with("jaxpr", pruned->program));
+  Arrays out;
+  for (std::size_t k = 0; k < pruned->from_input.size(); ++k) {
+    const auto& input = pruned->from_input[k];
+    out.push_back(input ? x[*input] : kept[pruned->from_output[k]]);
+  }
+  Arrays linear_args;
+  std::size_t next = body.out.size();
+  for (const auto& input : lin->forwarded) linear_args.push_back(input ? x[*input] : out[next++]);
+  const Arrays tangents =
+      jit_p.bind(concat(linear_args, nonzero_only(dx)), params.with("jaxpr", lin->linear));
+  out.resize(body.out.size());
+  return {std::move(out), spread(lin->nonzero, tangents)};
+}
+
+Tangents jit_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+  std::vector<bool> is_linear;
+  Arrays args;
+  for (const auto& a : x) {
+    is_linear.push_back(!a);
+    if (a) args.push_back(*a);
+  }
+  const auto t = transposed_program(*body_of(params), is_linear, nonzero_mask(ct));
+  args = concat(concat(t->consts, args), nonzero_only(ct));
+  const Arrays back = jit_p.bind(args, params.with("jaxpr", t->program));
+  Tangents result(in.size());
+  std::size_t k = 0, next = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (is_linear[i] && t->nonzero[k++]) result[i] = back[next++];
+  }
+  return result;
+}
+
+Batched jit_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                  const Params& params) {
+  const auto b = batched_program(*body_of(params), axes, n, OutAxes::natural);
+  return {jit_p.bind(concat(b->consts, x), params.with("jaxpr", b->program)), b->out_axes};
+}
+
+std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
+  const auto live = dce_body(*body_of(e.params), used);
+  Equation shrunk = e;
+  shrunk.params = e.params.with("jaxpr", live->program);
+  shrunk.in.clear();
+  shrunk.out.clear();
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (live->used_inputs[i]) shrunk.in.push_back(e.in[i]);
+  }
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (used[k]) shrunk.out.push_back(e.out[k]);
+  }
+  return shrunk;
+}
+
+std::vector<Param> jit_printed(const Params& params) {
+  return {{"name", params.get<std::string>("name")}, {"jaxpr", body_of(params)}};
+}
+
+}  // namespace
+
+constinit const Primitive jit_p{.name = "jit",
+                                .kind = Kind::call,
+                                .type = jit_type,
+                                .eval = jit_eval,
+                                .jvp = jit_jvp,
+                                .linearize = jit_linearize,
+                                .transpose = jit_transpose,
+                                .batch = jit_batch,
+                                .dce = jit_dce,
+                                .printed_params = jit_printed};
+
+Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& args) {
+  if (target_trace(args) == nullptr) return f(args);
+  Types types;
+  for (const Array& a : args) types.push_back(a.type());
+  const Location at = user_location();
+  // A library function: its equations carry the place where the user called it.
+  auto located = [&](const Arrays& x) {
+    const AtEquation scope(at);
+    return f(x);
+  };
+  Traced t = trace(located, types, {.transform = "jit", .name = name, .body = true});
+  t.program = intern("jit:" + name, std::move(t.program));
+  return jit_p.bind(concat(t.consts, args), {{"name", name}, {"jaxpr", t.program}});
+}
+
+}  // namespace reprise

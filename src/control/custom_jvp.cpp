@@ -1,0 +1,134 @@
+// custom_jvp_call: a function whose forward derivative the user wrote.
+#include "control/body.h"
+#include "control/custom_rules.h"
+#include "control/records.h"
+#include "ops/lax.h"
+#include "transform/jvp.h"
+#include "transform/vmap.h"
+
+namespace reprise {
+namespace {
+
+const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("call_jaxpr"); }
+std::size_t num_consts(const Params& params) {
+  return static_cast<std::size_t>(params.get<std::int64_t>("num_consts"));
+}
+
+Types call_type(const Types& in, const Params& params) {
+  check_operands("custom_jvp_call", *body_of(params), in);
+  return body_of(params)->out_types();
+}
+Arrays call_eval(const Arrays& x, const Params& params, const Types&) {
+  return eval(*body_of(params), x);
+}
+
+void check_rule_output(const char* rule, const Arrays& got, const Types& wanted) {
+  bool match = got.size() == wanted.size();
+  for (std::size_t i = 0; match && i < got.size(); ++i) {
+    match = got[i].shape() == wanted[i].shape && got[i].dtype() == wanted[i].dtype;
+  }
+  if (match) return;
+  Types types;
+  for (const Array& a : got) types.push_back(a.type());
+  fail<TypeError>("custom_jvp: the ", rule, " of the rule must have the types of the function, got ",
+                  join(types, ", "), " for ", join(wanted, ", "));
+}
+
+Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const std::size_t consts = num_consts(params);
+  for (std::size_t i = 0; i < consts; ++i) {
+    if (dx[i]) {
+      fail_with_hint<TraceError>("pass the value as an argument of the function",
+                                 "custom_jvp: a closed-over value has no derivative, got ", x[i].type());
+    }
+  }
+  const Arrays args = slice_of(x, consts, x.size());
+  Arrays tangents;
+  for (std::size_t i = consts; i < x.size(); ++i) {
+    tangents.push_back(dx[i] ? *dx[i] : instantiate_zeros(x[i].type()));
+  }
+  const auto rule = params.get_opaque<JvpRule>("jvp");
+  auto [y, dy] = [&] {
+    const InUserCode user;
+    return rule->run(args, tangents);
+  }();
+  const Types out = body_of(params)->out_types();
+  check_rule_output("result", y, out);
+  Types tangent_out;
+  for (const Type& t : out) tangent_out.push_back(tangent_type(t));
+  check_rule_output("tangent", dy, tangent_out);
+  return {std::move(y), Tangents(dy.begin(), dy.end())};
+}
+
+// The mapped call has a mapped rule.
+Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                   const Params& params) {
+  const std::size_t consts = num_consts(params);
+  const auto b = batched_program(*body_of(params), axes, n, OutAxes::front,
+                                 std::vector<bool>(body_of(params)->out.size(), true));
+  const auto rule = params.get_opaque<JvpRule>("jvp");
+  const Types in = body_of(params)->in_types();
+  const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
+  auto run = [=](const Arrays& args, const Arrays& tangents) {
+    Types types(in.begin() + static_cast<std::ptrdiff_t>(consts), in.end());
+    const std::size_t count = types.size();
+    for (std::size_t i = 0; i < count; ++i) types.push_back(tangent_type(types[i]));
+    auto both = [&](const Arrays& a) {
+      auto [y, dy] = rule->run(slice_of(a, 0, count), slice_of(a, count, a.size()));
+      return concat(y, dy);
+    };
+    const Traced t = trace(both, types, {.transform = "vmap", .body = true});
+    Axes all(t.consts.size());
+    all.insert(all.end(), arg_axes.begin(), arg_axes.end());
+    all.insert(all.end(), arg_axes.begin(), arg_axes.end());
+    Batched mapped = vmap(*t.program, concat(t.consts, concat(args, tangents)), all, n);
+    for (std::size_t k = 0; k < mapped.out.size(); ++k) {
+      mapped.out[k] = axis_at(mapped.out[k], mapped.axes[k], 0, n);
+    }
+    const std::size_t half = mapped.out.size() / 2;
+    return std::pair{slice_of(mapped.out, 0, half), slice_of(mapped.out, half, 2 * half)};
+  };
+  const Params mapped_params =
+      params.with("call_jaxpr", b->program)
+          .with("jvp", OpaquePtr(std::make_shared<const JvpRule>(rule->name, run)))
+          .with("num_consts", static_cast<std::int64_t>(b->consts.size() + consts));
+  return {custom_jvp_call_p.bind(concat(b->consts, x), mapped_params), b->out_axes};
+}
+
+std::vector<Param> printed(const Params& params) {
+  std::vector<Param> out{{"name", params.get<std::string>("name")},
+                         {"call_jaxpr", body_of(params)},
+                         {"jvp", *params.find("jvp")}};
+  if (num_consts(params) != 0) out.push_back({"num_consts", *params.find("num_consts")});
+  out.push_back({"symbolic_zeros", *params.find("symbolic_zeros")});
+  return out;
+}
+
+}  // namespace
+
+constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
+                                            .kind = Kind::call,
+                                            .type = call_type,
+                                            .eval = call_eval,
+                                            .jvp = call_jvp,
+                                            .batch = call_batch,
+                                            .printed_params = printed};
+
+Arrays custom_jvp_call(const std::string& name, const FlatFunction& f,
+                       std::shared_ptr<const JvpRule> rule, const Arrays& args) {
+  if (target_trace(args) == nullptr) {
+    const InUserCode user;
+    return f(args);
+  }
+  Types types;
+  for (const Array& a : args) types.push_back(a.type());
+  Traced t = trace(f, types, {.transform = "custom_jvp", .name = name, .body = true});
+  const auto consts = static_cast<std::int64_t>(t.consts.size());
+  return custom_jvp_call_p.bind(concat(t.consts, args), {{"name", name},
+                                                         {"call_jaxpr", t.program},
+                                                         {"jvp", OpaquePtr(std::move(rule))},
+                                                         {"num_consts", consts},
+                                                         {"symbolic_zeros", false}});
+}
+
+}  // namespace reprise

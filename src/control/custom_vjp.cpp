@@ -1,0 +1,223 @@
+// custom_vjp_call: a function whose backward pass the user wrote.
+//
+//   differentiated:  x -> fwd -> (y, res)      custom_lin: (res, ẋ) -> ẏ, which only transposes:
+//   transposed:      (res, ȳ) -> bwd -> x̄
+#include "control/body.h"
+#include "control/custom_rules.h"
+#include "control/records.h"
+#include "ops/lax.h"
+#include "transform/jvp.h"
+#include "transform/vmap.h"
+
+namespace reprise {
+namespace {
+
+const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("call_jaxpr"); }
+std::size_t num_consts(const Params& params) {
+  return static_cast<std::size_t>(params.get<std::int64_t>("num_consts"));
+}
+
+// Output types of custom_lin; not printed.
+struct TypesParam : OpaqueParam {
+  explicit TypesParam(Types t) : types(std::move(t)) {}
+  Types types;
+  std::string text() const override { return "[" + join(types, ", ") + "]"; }
+};
+struct BoolsParam : OpaqueParam {
+  explicit BoolsParam(std::vector<bool> v) : values(std::move(v)) {}
+  std::vector<bool> values;
+  std::string text() const override {
+    std::vector<std::string> items;
+    for (bool b : values) items.emplace_back(b ? "True" : "False");
+    return "[" + join(items, ", ") + "]";
+  }
+};
+
+Types call_type(const Types& in, const Params& params) {
+  check_operands("custom_vjp_call", *body_of(params), in);
+  return body_of(params)->out_types();
+}
+Arrays call_eval(const Arrays& x, const Params& params, const Types&) {
+  return eval(*body_of(params), x);
+}
+
+Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const std::size_t consts = num_consts(params);
+  for (std::size_t i = 0; i < consts; ++i) {
+    if (dx[i]) {
+      fail_with_hint<TraceError>("pass the value as an argument of the function",
+                                 "custom_vjp: a closed-over value has no derivative, got ", x[i].type());
+    }
+  }
+  const auto fwd = params.get_opaque<FwdRule>("fwd");
+  auto [y, residuals] = [&] {
+    const InUserCode user;
+    return fwd->run(slice_of(x, consts, x.size()));
+  }();
+  const Types out = body_of(params)->out_types();
+  if (y.size() != out.size()) {
+    fail<TypeError>("custom_vjp: fwd must return the outputs of the function first, got ", y.size(),
+                    " outputs for ", out.size());
+  }
+  std::vector<bool> zeros;
+  Types tangent_out;
+  for (std::size_t i = consts; i < x.size(); ++i) zeros.push_back(!dx[i]);
+  for (const Type& t : out) tangent_out.push_back(tangent_type(t));
+  Arrays args = concat(residuals, nonzero_only(dx));
+  const Arrays tangents = custom_lin_p.bind(
+      args, {{"bwd", *params.find("bwd")},
+             {"in_zeros", OpaquePtr(std::make_shared<const BoolsParam>(zeros))},
+             {"num_res", static_cast<std::int64_t>(residuals.size())},
+             {"out_avals", OpaquePtr(std::make_shared<const TypesParam>(tangent_out))},
+             {"symbolic_zeros", false}});
+  return {std::move(y), Tangents(tangents.begin(), tangents.end())};
+}
+
+Types lin_type(const Types&, const Params& params) {
+  return params.get_opaque<TypesParam>("out_avals")->types;
+}
+Arrays lin_eval(const Arrays&, const Params&, const Types&) {
+  fail_with_hint<TypeError>("use grad or vjp, or give the function a custom_jvp rule",
+                            "custom_vjp: forward-mode differentiation is not possible, got jvp of a "
+                            "function with custom_vjp");
+}
+
+Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+  const auto residual_count = static_cast<std::size_t>(params.get<std::int64_t>("num_res"));
+  const auto bwd = params.get_opaque<BwdRule>("bwd");
+  const std::vector<bool>& zeros = params.get_opaque<BoolsParam>("in_zeros")->values;
+  const Types& out = params.get_opaque<TypesParam>("out_avals")->types;
+  Arrays residuals, cts;
+  for (std::size_t i = 0; i < residual_count; ++i) residuals.push_back(*x[i]);
+  for (std::size_t k = 0; k < ct.size(); ++k) cts.push_back(ct[k] ? *ct[k] : lax::zeros(out[k]));
+  const Arrays back = [&] {
+    const InUserCode user;
+    return bwd->run(residuals, cts);
+  }();
+  if (back.size() != zeros.size()) {
+    fail<TypeError>("custom_vjp: bwd must return one cotangent per argument, got ", back.size(), " for ",
+                    zeros.size());
+  }
+  Tangents result(in.size());
+  std::size_t linear = residual_count;
+  for (std::size_t i = 0; i < zeros.size(); ++i) {
+    if (zeros[i]) continue;
+    const Type& wanted = in[linear];
+    if (back[i].shape() != wanted.shape || back[i].dtype() != wanted.dtype) {
+      fail<TypeError>("custom_vjp: the cotangent must have the type of its argument, got ",
+                      back[i].type(), " for ", wanted);
+    }
+    result[linear++] = back[i];
+  }
+  return result;
+}
+
+// Runs a rule on unmapped types and maps the program it records; outputs are mapped in front.
+Arrays run_mapped(const FlatFunction& f, const Types& types, const Arrays& args, const Axes& axes,
+                  std::int64_t n) {
+  const Traced t = trace(f, types, {.transform = "vmap", .body = true});
+  Axes all(t.consts.size());
+  all.insert(all.end(), axes.begin(), axes.end());
+  Batched b = vmap(*t.program, concat(t.consts, args), all, n);
+  for (std::size_t k = 0; k < b.out.size(); ++k) b.out[k] = axis_at(b.out[k], b.axes[k], 0, n);
+  return b.out;
+}
+Types without_front(const Arrays& xs) {
+  Types types;
+  for (const Array& x : xs) {
+    types.push_back(x.type());
+    types.back().shape.erase(types.back().shape.begin());
+  }
+  return types;
+}
+
+Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                   const Params& params) {
+  const std::size_t consts = num_consts(params), outputs = body_of(params)->out.size();
+  const auto b = batched_program(*body_of(params), axes, n, OutAxes::front,
+                                 std::vector<bool>(outputs, true));
+  const auto fwd = params.get_opaque<FwdRule>("fwd");
+  const auto bwd = params.get_opaque<BwdRule>("bwd");
+  const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
+  Types in = body_of(params)->in_types();
+  in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(consts));
+  auto run_fwd = [=](const Arrays& args) {
+    auto both = [&](const Arrays& a) {
+      auto [y, residuals] = fwd->run(a);
+      return concat(y, residuals);
+    };
+    const Arrays all = run_mapped(both, in, args, arg_axes, n);
+    return std::pair{slice_of(all, 0, outputs), slice_of(all, outputs, all.size())};
+  };
+  auto run_bwd = [=](const Arrays& residuals, const Arrays& cts) {
+    const std::size_t split = residuals.size();
+    auto both = [&](const Arrays& a) { return bwd->run(slice_of(a, 0, split), slice_of(a, split, a.size())); };
+    const Arrays args = concat(residuals, cts);
+    Arrays back = run_mapped(both, without_front(args), args, Axes(args.size(), Axis(0)), n);
+    for (std::size_t i = 0; i < back.size(); ++i) {  // an argument shared by all collects the sum
+      if (!is_floating(back[i].dtype())) continue;
+      back[i] = arg_axes[i] ? lax::moveaxis(back[i], 0, *arg_axes[i]) : lax::reduce_sum(back[i], {0});
+    }
+    return back;
+  };
+  const Params mapped =
+      params.with("call_jaxpr", b->program)
+          .with("fwd", OpaquePtr(std::make_shared<const FwdRule>(fwd->name, run_fwd)))
+          .with("bwd", OpaquePtr(std::make_shared<const BwdRule>(bwd->name, run_bwd)))
+          .with("num_consts", static_cast<std::int64_t>(b->consts.size() + consts));
+  return {custom_vjp_call_p.bind(concat(b->consts, x), mapped), b->out_axes};
+}
+
+std::vector<Param> printed_call(const Params& params) {
+  std::vector<Param> out{{"name", params.get<std::string>("name")},
+                         {"bwd", *params.find("bwd")},
+                         {"call_jaxpr", body_of(params)},
+                         {"fwd", *params.find("fwd")}};
+  if (num_consts(params) != 0) out.push_back({"num_consts", *params.find("num_consts")});
+  out.push_back({"symbolic_zeros", *params.find("symbolic_zeros")});
+  return out;
+}
+std::vector<Param> printed_lin(const Params& params) {
+  std::vector<Param> out;
+  for (const Param& p : params.items()) {
+    if (std::string_view(p.key) != "out_avals") out.push_back(p);
+  }
+  return out;
+}
+
+}  // namespace
+
+constinit const Primitive custom_vjp_call_p{.name = "custom_vjp_call",
+                                            .kind = Kind::call,
+                                            .type = call_type,
+                                            .eval = call_eval,
+                                            .jvp = call_jvp,
+                                            .batch = call_batch,
+                                            .printed_params = printed_call};
+constinit const Primitive custom_lin_p{.name = "custom_lin",
+                                       .kind = Kind::call,
+                                       .type = lin_type,
+                                       .eval = lin_eval,
+                                       .transpose = lin_transpose,
+                                       .printed_params = printed_lin};
+
+Arrays custom_vjp_call(const std::string& name, const FlatFunction& f,
+                       std::shared_ptr<const FwdRule> fwd, std::shared_ptr<const BwdRule> bwd,
+                       const Arrays& args) {
+  if (target_trace(args) == nullptr) {
+    const InUserCode user;
+    return f(args);
+  }
+  Types types;
+  for (const Array& a : args) types.push_back(a.type());
+  Traced t = trace(f, types, {.transform = "custom_vjp", .name = name, .body = true});
+  const auto consts = static_cast<std::int64_t>(t.consts.size());
+  return custom_vjp_call_p.bind(concat(t.consts, args), {{"name", name},
+                                                         {"bwd", OpaquePtr(std::move(bwd))},
+                                                         {"call_jaxpr", t.program},
+                                                         {"fwd", OpaquePtr(std::move(fwd))},
+                                                         {"num_consts", consts},
+                                                         {"symbolic_zeros", false}});
+}
+
+}  // namespace reprise

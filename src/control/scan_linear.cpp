@@ -1,0 +1,228 @@
+//   linearize:  scan: (consts, init, xs) -> (carry, ys)
+//     =>  outside:     consts -> loop-invariant values
+//         primal scan: (used constants, init, xs) -> (carry, ys, stacked residuals)
+//         linear scan: (constant residuals, dconsts, dinit, dxs, stacked residuals) -> (dcarry, dys)
+#include "control/scan_linear.h"
+
+#include <algorithm>
+
+#include "control/body.h"
+#include "control/records.h"
+#include "control/scan.h"
+#include "ops/lax.h"
+#include "transform/jvp.h"
+#include "transform/transpose.h"
+
+namespace reprise {
+namespace {
+
+// What a loop body computes from its constants alone, taken out of the loop.
+struct HoistPlan {
+  ProgramPtr outside;           // consts -> (values the loop needs, invariant residuals)
+  ProgramPtr loop;              // (needed values, carry, x) -> (primal outputs, other residuals)
+  std::size_t needed = 0;       // how many values the loop needs
+  std::vector<bool> invariant;  // per residual output of the body
+};
+
+HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t primal_outputs) {
+  HoistPlan plan;
+  Program outside, loop;
+  outside.types = body.types;
+  loop.types = body.types;
+  std::vector<bool> invariant(body.types.size());
+  auto is_invariant = [&](const Atom& a) {
+    return !a.is_var() || invariant[static_cast<std::size_t>(a.var)];
+  };
+  for (std::size_t i = 0; i < consts; ++i) {
+    outside.in.push_back(body.in[i]);
+    invariant[static_cast<std::size_t>(body.in[i])] = true;
+  }
+  std::vector<bool> listed(body.types.size());
+  auto need = [&](const Atom& a) {
+    if (!a.is_var() || !is_invariant(a) || listed[static_cast<std::size_t>(a.var)]) return;
+    listed[static_cast<std::size_t>(a.var)] = true;
+    outside.out.push_back(a);
+    loop.in.push_back(a.var);
+  };
+  for (const Equation& e : body.eqns) {
+    if (std::all_of(e.in.begin(), e.in.end(), is_invariant)) {
+      for (Var v : e.out) invariant[static_cast<std::size_t>(v)] = true;
+      outside.eqns.push_back(e);
+      continue;
+    }
+    for (const Atom& a : e.in) need(a);
+    loop.eqns.push_back(e);
+  }
+  for (std::size_t k = 0; k < body.out.size(); ++k) {
+    const bool residual = k >= primal_outputs;
+    if (residual) plan.invariant.push_back(is_invariant(body.out[k]));
+    if (residual && plan.invariant.back()) continue;
+    need(body.out[k]);
+    loop.out.push_back(body.out[k]);
+  }
+  plan.needed = loop.in.size();
+  for (std::size_t k = primal_outputs; k < body.out.size(); ++k) {
+    if (plan.invariant[k - primal_outputs]) outside.out.push_back(body.out[k]);
+  }
+  loop.in.insert(loop.in.end(), body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
+  plan.outside = std::make_shared<const Program>(std::move(outside));
+  plan.loop = std::make_shared<const Program>(std::move(loop));
+  return plan;
+}
+
+// The linearized body for the smallest set of carries that can be nonzero.
+std::shared_ptr<const LinearizedProgram> linearize_body(const Program& body, const ScanShape& s,
+                                                        std::vector<bool>& active) {
+  std::vector<bool> may_forward(body.in.size(), true);  // a carry changes: never forwarded
+  for (std::size_t k = 0; k < s.carry; ++k) may_forward[s.consts + k] = false;
+  for (;;) {
+    std::vector<bool> instantiate(body.out.size());
+    for (std::size_t k = 0; k < s.carry; ++k) instantiate[k] = active[s.consts + k];
+    auto lin = linearize_program(body, active, instantiate, may_forward);
+    bool stable = true;
+    for (std::size_t k = 0; k < s.carry; ++k) {
+      if (!lin->nonzero[k] || active[s.consts + k]) continue;
+      active[s.consts + k] = true;
+      stable = false;
+    }
+    if (stable) return lin;
+  }
+}
+
+}  // namespace
+
+Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
+  const ScanShape s = scan_shape(params);
+  const Program& body = *params.get<ProgramPtr>("jaxpr");
+  std::vector<bool> active = nonzero_mask(dx);
+  const auto lin = linearize_body(body, s, active);
+  const std::size_t consts = lin->consts.size() + s.consts;
+  const auto plan = derive<HoistPlan>(*lin->known, str("hoist", consts), [&] {
+    return plan_hoisting(*lin->known, consts, body.out.size());
+  });
+  const Arrays outside = eval(*plan->outside, concat(lin->consts, slice_of(x, 0, s.consts)));
+  ScanShape primal = s;
+  primal.consts = plan->needed;
+  Arrays out;
+  if (!plan->loop->out.empty()) {
+    out = bind_scan(primal, plan->loop,
+                    concat(slice_of(outside, 0, plan->needed), slice_of(x, s.consts, x.size())));
+  }
+  // Residuals that differ from step to step come stacked, after the tangents.
+  Arrays constant, stacked;
+  std::vector<std::size_t> order, stacked_order;
+  std::size_t next_out = body.out.size(), next_invariant = plan->needed, next_residual = 0;
+  for (std::size_t r = 0; r < lin->forwarded.size(); ++r) {
+    const auto& input = lin->forwarded[r];
+    const bool is_constant = input ? *input < s.consts : plan->invariant[next_residual];
+    Array value;
+    if (input) {
+      value = x[*input];
+    } else {
+      value = plan->invariant[next_residual++] ? outside[next_invariant++] : out[next_out++];
+    }
+    (is_constant ? constant : stacked).push_back(value);
+    (is_constant ? order : stacked_order).push_back(r);
+  }
+  ScanShape linear = s;
+  linear.consts = constant.size();
+  linear.carry = 0;
+  Arrays args = constant;
+  std::size_t binder = lin->forwarded.size();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!active[i]) continue;
+    args.push_back(dx[i] ? *dx[i] : instantiate_zeros(x[i].type()));
+    order.push_back(binder++);
+    linear.consts += i < s.consts ? 1 : 0;
+    linear.carry += i >= s.consts && i < s.consts + s.carry ? 1 : 0;
+  }
+  order.insert(order.end(), stacked_order.begin(), stacked_order.end());
+  const auto linear_body = derive<ProgramPtr>(
+      *lin->linear, str("scan_linear", s.consts, ",", s.carry), [&] { return permute_inputs(*lin->linear, order); });
+  const Arrays tangents = bind_scan(linear, *linear_body, concat(args, stacked));
+  out.resize(body.out.size());
+  return {std::move(out), spread(lin->nonzero, tangents)};
+}
+
+// Binders of the linear scan: [constant residuals, dconsts, dcarry, dxs, stacked residuals].
+// Transposed: consts [constant residuals], carry [ct of consts, ct carry], xs [ct ys, stacked
+// residuals]; results: ct of consts, ct carry, ct of xs.
+Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+  const ScanShape s = scan_shape(params);
+  const Program& body = *params.get<ProgramPtr>("jaxpr");
+  const Types body_in = body.in_types(), body_out = body.out_types();
+  std::vector<bool> linear;
+  for (const auto& a : x) linear.push_back(!a);
+  const std::size_t split = s.consts + s.carry;
+  const auto count = [&](std::size_t b, std::size_t e) {
+    return static_cast<std::size_t>(std::count(linear.begin() + static_cast<std::ptrdiff_t>(b),
+                                               linear.begin() + static_cast<std::ptrdiff_t>(e), true));
+  };
+  const std::size_t dconsts = count(0, s.consts), dcarry = count(s.consts, split);
+  if (dcarry != s.carry) {
+    fail<RuleError>("scan: not linear, got a carry that mixes known and linear values");
+  }
+  Arrays args;
+  Types types;
+  auto take = [&](const Array& a, const Type& t) {
+    args.push_back(a);
+    types.push_back(t);
+  };
+  for (std::size_t i = 0; i < s.consts; ++i) {
+    if (!linear[i]) take(*x[i], body_in[i]);
+  }
+  const std::size_t residuals = args.size();
+  Arrays ct_carry;
+  for (std::size_t k = 0; k < s.carry; ++k) ct_carry.push_back(ct[k] ? *ct[k] : lax::zeros(body_out[k]));
+  for (std::size_t i = 0; i < s.consts; ++i) {
+    if (linear[i]) take(lax::zeros(in[i]), body_in[i]);
+  }
+  for (std::size_t k = 0; k < s.carry; ++k) take(ct_carry[k], body_out[k]);
+  std::vector<bool> given(body.out.size(), true);
+  for (std::size_t k = s.carry; k < body.out.size(); ++k) {
+    given[k] = ct[k].has_value();
+    if (ct[k]) take(*ct[k], body_out[k]);
+  }
+  for (std::size_t i = split; i < x.size(); ++i) {
+    if (!linear[i]) take(*x[i], body_in[i]);
+  }
+  const std::string key = mask_key(str("scan_transpose", s.consts, ",", s.carry), linear) + mask_key("/", given);
+  const auto transposed = derive<Traced>(body, key, [&] {
+    auto step = [&](const Arrays& a) {
+      std::size_t next = 0, stacked = a.size() - (x.size() - split - count(split, x.size()));
+      Primals primals(x.size());
+      for (std::size_t i = 0; i < s.consts; ++i) {
+        if (!linear[i]) primals[i] = a[next++];
+      }
+      for (std::size_t i = split; i < x.size(); ++i) {
+        if (!linear[i]) primals[i] = a[stacked++];
+      }
+      Tangents initial, cts;
+      for (std::size_t i = 0; i < dconsts; ++i) initial.emplace_back(a[next++]);
+      initial.resize(count(0, x.size()));
+      for (bool g : given) cts.push_back(g ? Tangent(a[next++]) : std::nullopt);
+      Arrays out;
+      const Tangents back = backward(body, std::move(primals), std::move(cts), std::move(initial));
+      std::size_t input = 0;
+      for (std::size_t k = 0; k < back.size(); ++k, ++input) {
+        while (!linear[input]) ++input;
+        out.push_back(back[k] ? *back[k] : lax::zeros(body_in[input]));
+      }
+      return out;
+    };
+    return trace(step, types, {.transform = "transpose", .name = body.name, .body = true});
+  });
+  ScanShape shape = s;
+  shape.reverse = !s.reverse;
+  shape.consts = transposed->consts.size() + residuals;
+  shape.carry = dconsts + dcarry;
+  const Arrays back = bind_scan(shape, transposed->program, concat(transposed->consts, args));
+  Tangents result(x.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (linear[i]) result[i] = back[next++];
+  }
+  return result;
+}
+
+}  // namespace reprise

@@ -1,0 +1,209 @@
+// while: repeat a body as long as a condition holds.
+//
+//   while: (cond consts, body consts, init) -> carry
+//   A mapped loop has a predicate per element: it runs while any holds, and elements whose predicate
+//   is false keep their value.
+#include <algorithm>
+#include <cstring>
+
+#include "control/body.h"
+#include "control/records.h"
+#include "ops/lax.h"
+#include "transform/jvp.h"
+#include "transform/vmap.h"
+
+namespace reprise {
+namespace {
+
+struct Loop {
+  ProgramPtr cond, body;
+  std::size_t cond_consts, body_consts;
+  std::size_t first_carry() const { return cond_consts + body_consts; }
+};
+Loop loop_of(const Params& p) {
+  return {p.get<ProgramPtr>("cond_jaxpr"), p.get<ProgramPtr>("body_jaxpr"),
+          static_cast<std::size_t>(p.get<std::int64_t>("cond_nconsts")),
+          static_cast<std::size_t>(p.get<std::int64_t>("body_nconsts"))};
+}
+Arrays bind_while(const Loop& l, const Arrays& args) {
+  return while_p.bind(args, {{"body_jaxpr", l.body},
+                             {"body_nconsts", static_cast<std::int64_t>(l.body_consts)},
+                             {"cond_jaxpr", l.cond},
+                             {"cond_nconsts", static_cast<std::int64_t>(l.cond_consts)}});
+}
+
+Types while_type(const Types& in, const Params& params) {
+  const Loop l = loop_of(params);
+  Types for_cond(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
+  for_cond.insert(for_cond.end(), in.begin() + static_cast<std::ptrdiff_t>(l.first_carry()), in.end());
+  check_operands("while", *l.cond, for_cond);
+  check_operands("while", *l.body, in, l.cond_consts);
+  const Types pred = l.cond->out_types();
+  if (pred.size() != 1 || pred[0].dtype != Dtype::bool_) {
+    fail<TypeError>("while_loop: the condition must return one bool, got ", join(pred, ", "));
+  }
+  return l.body->out_types();
+}
+
+// Rows of `now` where the predicate holds, else rows of `old`.
+Array select_by_prefix(const Array& pred, const Array& now, const Array& old) {
+  const bool* keep = elements<bool>(pred);
+  NewArray out(now.type());
+  const std::int64_t rows = pred.size();
+  const std::size_t bytes = rows == 0 ? 0 : now.nbytes() / static_cast<std::size_t>(rows);
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const std::size_t at = static_cast<std::size_t>(r) * bytes;
+    std::memcpy(out.bytes() + at, content(keep[r] ? now : old).elements + at, bytes);
+  }
+  return std::move(out).finish();
+}
+
+Arrays while_eval(const Arrays& x, const Params& params, const Types&) {
+  const Loop l = loop_of(params);
+  const Arrays cond_consts = slice_of(x, 0, l.cond_consts);
+  const Arrays body_consts = slice_of(x, l.cond_consts, l.first_carry());
+  Arrays carry = slice_of(x, l.first_carry(), x.size());
+  for (;;) {
+    const Array pred = eval(*l.cond, concat(cond_consts, carry))[0];
+    const bool* p = elements<bool>(pred);
+    if (std::none_of(p, p + pred.size(), [](bool b) { return b; })) return carry;
+    Arrays next = eval(*l.body, concat(body_consts, carry));
+    if (pred.ndim() > 0) {
+      for (std::size_t k = 0; k < next.size(); ++k) next[k] = select_by_prefix(pred, next[k], carry[k]);
+    }
+    carry = std::move(next);
+  }
+}
+
+struct LoopJvp {
+  Loop loop;
+  Arrays args;
+  std::vector<bool> nonzero;  // per carry
+};
+
+LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
+  const Loop l = loop_of(params);
+  std::vector<bool> active = nonzero_mask(dx);
+  const auto body_mask = [&] {
+    return std::vector<bool>(active.begin() + static_cast<std::ptrdiff_t>(l.cond_consts), active.end());
+  };
+  std::shared_ptr<const JvpProgram> j;
+  for (bool stable = false; !stable;) {
+    stable = true;
+    const std::vector<bool> carry(active.begin() + static_cast<std::ptrdiff_t>(l.first_carry()),
+                                  active.end());
+    j = jvp_program(*l.body, body_mask(), carry);
+    for (std::size_t k = 0; k < carry.size(); ++k) {
+      if (!j->nonzero_out[k] || carry[k]) continue;
+      active[l.first_carry() + k] = true;
+      stable = false;
+    }
+  }
+  LoopJvp result;
+  result.nonzero = j->nonzero_out;
+  // Binders [consts, carry | dconsts, dcarry] become [consts, dconsts, carry, dcarry].
+  auto body = std::make_shared<Program>(*j->program);
+  auto cond = std::make_shared<Program>(*l.cond);
+  const std::size_t extra = j->consts.size(), inputs = l.body->in.size();
+  std::vector<Var> in(body->in.begin(), body->in.begin() + static_cast<std::ptrdiff_t>(extra));
+  result.args = concat(slice_of(x, 0, l.cond_consts), j->consts);
+  std::size_t dot = extra + inputs;
+  const std::size_t bounds[3] = {0, l.body_consts, inputs};
+  Loop looped{nullptr, nullptr, l.cond_consts, extra + l.body_consts};
+  for (std::size_t g = 0; g < 2; ++g) {
+    for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
+      in.push_back(j->program->in[extra + i]);
+      result.args.push_back(x[l.cond_consts + i]);
+    }
+    for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
+      if (!active[l.cond_consts + i]) continue;
+      const Array& primal = x[l.cond_consts + i];
+      const Tangent& t = dx[l.cond_consts + i];
+      in.push_back(j->program->in[dot++]);
+      result.args.push_back(t ? *t : instantiate_zeros(primal.type()));
+      if (g == 0) ++looped.body_consts;
+      if (g == 1) cond->in.push_back(cond->fresh(tangent_type(primal.type())));
+    }
+  }
+  body->in = std::move(in);
+  looped.body = std::move(body);
+  looped.cond = std::move(cond);
+  result.loop = std::move(looped);
+  return result;
+}
+
+Duals while_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const LoopJvp j = jvp_loop(x, dx, params);
+  const Arrays out = bind_while(j.loop, j.args);
+  const std::size_t carry = j.nonzero.size();
+  return {slice_of(out, 0, carry), spread(j.nonzero, out, carry)};
+}
+
+// The primal loop runs now; the whole differentiated loop is recorded for later.
+Duals while_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
+  Arrays out = while_p.bind(x, params);
+  const LoopJvp j = jvp_loop(x, dx, params);
+  const Arrays both = bind_while(j.loop, j.args);
+  return {std::move(out), spread(j.nonzero, both, j.nonzero.size())};
+}
+
+Tangents while_transpose(const Tangents&, const Primals&, const Types&, const Params&) {
+  fail_with_hint<RuleError>(
+      "use scan, or fori_loop with C++ integers as bounds",
+      "while_loop: reverse-mode differentiation needs a known number of steps, got a while_loop or a "
+      "fori_loop with traced bounds");
+}
+
+Batched while_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                    const Params& params) {
+  const Loop l = loop_of(params);
+  const std::size_t first = l.first_carry(), carries = x.size() - first;
+  Axes cond_axes(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
+  const Axes body_const_axes(axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts),
+                             axes.begin() + static_cast<std::ptrdiff_t>(first));
+  std::vector<bool> mapped = mapped_mask(Axes(axes.begin() + static_cast<std::ptrdiff_t>(first), axes.end()));
+  const auto carry_axes = [&] {
+    Axes a;
+    for (bool m : mapped) a.push_back(m ? Axis(0) : std::nullopt);
+    return a;
+  };
+  for (bool stable = false; !stable;) {
+    stable = true;
+    const auto b = batched_program(*l.body, concat_masks(body_const_axes, carry_axes()), n,
+                                   OutAxes::front, mapped);
+    for (std::size_t k = 0; k < carries; ++k) {
+      if (!b->out_axes[k] || mapped[k]) continue;
+      mapped[k] = true;
+      stable = false;
+    }
+  }
+  auto cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front);
+  const bool nested = !l.cond->out_types()[0].shape.empty();
+  if (cond->out_axes[0] || nested) {  // one predicate per element: every carry is mapped
+    mapped.assign(carries, true);
+    cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front, {true});
+  }
+  const auto body = batched_program(*l.body, concat_masks(body_const_axes, carry_axes()), n,
+                                    OutAxes::front, mapped);
+  Arrays args = concat(cond->consts, slice_of(x, 0, l.cond_consts));
+  args = concat(concat(args, body->consts), slice_of(x, l.cond_consts, first));
+  for (std::size_t k = 0; k < carries; ++k) {
+    args.push_back(mapped[k] ? axis_at(x[first + k], axes[first + k], 0, n) : x[first + k]);
+  }
+  const Loop loop{cond->program, body->program, l.cond_consts + cond->consts.size(),
+                  l.body_consts + body->consts.size()};
+  return {bind_while(loop, args), carry_axes()};
+}
+
+}  // namespace
+
+constinit const Primitive while_p{.name = "while",
+                                  .kind = Kind::call,
+                                  .type = while_type,
+                                  .eval = while_eval,
+                                  .jvp = while_jvp,
+                                  .linearize = while_linearize,
+                                  .transpose = while_transpose,
+                                  .batch = while_batch};
+
+}  // namespace reprise

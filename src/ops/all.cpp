@@ -1,0 +1,34 @@
+#include "ops/records.h"
+
+namespace reprise {
+
+std::span<const Primitive* const> basic_primitives() {
+  // clang-format off
+  static constexpr const Primitive* all[] = {  // a family per paragraph, as in records.h
+      &neg_p, &sign_p, &abs_p, &floor_p, &ceil_p, &round_p, &exp_p, &exp2_p, &log_p, &log1p_p,
+      &expm1_p, &sin_p, &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p,
+      &asinh_p, &acosh_p, &atanh_p, &logistic_p, &sqrt_p, &rsqrt_p, &cbrt_p, &square_p,
+      &integer_pow_p, &erf_p, &erfc_p, &erf_inv_p, &is_finite_p, &not_p,
+      &add_p, &add_any_p, &sub_p, &mul_p, &div_p, &rem_p, &pow_p, &atan2_p, &max_p, &min_p,
+      &nextafter_p, &and_p, &or_p, &xor_p, &shift_left_p, &shift_right_logical_p,
+      &shift_right_arithmetic_p, &eq_p, &ne_p, &lt_p, &le_p, &gt_p, &ge_p,
+      &select_n_p, &clamp_p,
+      &convert_element_type_p, &bitcast_convert_type_p, &reduce_precision_p, &stop_gradient_p,
+      &copy_p,
+      &iota_p, &empty2_p,
+      &broadcast_in_dim_p, &reshape_p, &transpose_p, &squeeze_p, &rev_p,
+      &concatenate_p, &stack_p, &unstack_p, &split_p, &tile_p, &pad_p,
+      &slice_p, &dynamic_slice_p, &dynamic_update_slice_p,
+      &gather_p, &scatter_p, &scatter_add_p, &scatter_mul_p, &scatter_min_p, &scatter_max_p,
+      &reduce_sum_p, &reduce_prod_p, &reduce_max_p, &reduce_min_p, &reduce_and_p, &reduce_or_p,
+      &argmax_p, &argmin_p, &cumsum_p, &cumprod_p, &cummax_p, &cummin_p, &sort_p, &top_k_p,
+      &reduce_window_max_p, &reduce_window_min_p, &reduce_window_sum_p, &select_and_scatter_add_p,
+      &select_and_gather_add_p,
+      &dot_general_p,
+      &conv_general_dilated_p,
+      &name_p};
+  // clang-format on
+  return all;
+}
+
+}  // namespace reprise

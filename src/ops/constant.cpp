@@ -1,0 +1,114 @@
+// Arrays from nothing: filled, counting, empty.
+#include "ops/elementwise.h"
+#include "ops/records.h"
+#include "program/trace.h"
+
+#include <cstring>
+
+namespace reprise {
+namespace {
+
+using namespace lax;  // NOLINT: rules read like formulas
+
+void check_shape(const char* op, const Shape& shape) {
+  for (std::int64_t d : shape) {
+    if (d < 0) fail<TypeError>(op, ": dimensions must not be negative, got ", to_string(shape));
+  }
+}
+
+Types iota_type(const Types&, const Params& params) {
+  const auto dtype = params.get<Dtype>("dtype");
+  const auto& shape = params.get<Ints>("shape");
+  const auto dimension = params.get<std::int64_t>("dimension");
+  if (!is_integer(dtype) && !is_floating(dtype)) {
+    fail<TypeError>("iota: a number dtype is needed, got ", dtype);
+  }
+  check_shape("iota", shape);
+  if (dimension < 0 || dimension >= static_cast<std::int64_t>(shape.size())) {
+    fail<TypeError>("iota: dimension out of range, got dimension ", dimension, " for shape ",
+                    to_string(Shape(shape)));
+  }
+  return {Type{dtype, shape}};
+}
+Arrays iota_eval(const Arrays&, const Params& params, const Types& out) {
+  NewArray result(out[0]);
+  const Shape& shape = out[0].shape;
+  const auto d = static_cast<std::size_t>(params.get<std::int64_t>("dimension"));
+  const std::int64_t count = shape[d], inner = row_major_strides(shape)[d];
+  visit_dtype(out[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    T* to = result.data<T>();
+    for (std::int64_t at = 0; at < result.size();) {
+      for (std::int64_t k = 0; k < count; ++k) {
+        const T value = elementwise::to_element<T>(k);
+        for (std::int64_t i = 0; i < inner; ++i) to[at++] = value;
+      }
+    }
+  });
+  return {std::move(result).finish()};
+}
+
+// A scalar of no particular value; shapes come from a broadcast.
+Types empty2_type(const Types&, const Params& params) {
+  return {Type{params.get<Dtype>("dtype"), {}}};
+}
+Array zero_bytes(const Type& type) {
+  NewArray result(type);
+  std::memset(result.bytes(), 0, type.nbytes());
+  return std::move(result).finish();
+}
+Arrays empty2_eval(const Arrays&, const Params&, const Types& out) { return {zero_bytes(out[0])}; }
+
+}  // namespace
+
+constinit const Primitive iota_p{
+    .name = "iota", .kind = Kind::constant, .type = iota_type, .eval = iota_eval};
+constinit const Primitive empty2_p{
+    .name = "empty2", .kind = Kind::constant, .type = empty2_type, .eval = empty2_eval};
+
+namespace lax {
+
+Array filled(const Shape& shape, Literal value) {
+  if (!is_tracing()) return full_array(Type{value.dtype, shape, value.weak_type}, value);
+  value.promoted = true;  // JAX counts such a literal as a residual
+  const Array number = make_number(value);
+  return shape.empty() ? number : broadcast_in_dim(number, shape, {});
+}
+Array zeros(const Type& type) {
+  if (type.dtype == Dtype::float0 || type.dtype == Dtype::key) return zero_bytes(type);
+  return full_like(type, 0);
+}
+Array full_like(const Type& type, double value) {
+  return filled(type.shape, make_literal(type.dtype, value, type.weak_type));
+}
+Array const_like(const Array& x, double value) {
+  return make_number(make_literal(x.dtype(), value));
+}
+
+Array full(const Shape& shape, Operand value, Dtype dtype) {
+  const AtUser at(value.at);
+  check_shape("full", shape);
+  if (value.array.ndim() != 0) {
+    fail<TypeError>("full: the value must be a scalar, got ", value.array.type());
+  }
+  if (const auto& number = content(value.array).number) {
+    return filled(shape, convert_literal(*number, dtype, false));
+  }
+  return broadcast_in_dim(convert(value.array, dtype), shape, {});
+}
+Array iota(Dtype dtype, const Shape& shape, std::int64_t dimension, Location at) {
+  const AtUser scope(at);
+  const std::int64_t d = canonical_axis("iota", dimension, static_cast<std::int64_t>(shape.size()));
+  return iota_p.bind1({},
+                      {{"dimension", d}, {"dtype", dtype}, {"shape", shape}, {"sharding", None{}}});
+}
+Array empty2(Dtype dtype, const Shape& shape, Location at) {
+  const AtUser scope(at);
+  check_shape("empty2", shape);
+  const Array scalar =
+      empty2_p.bind1({}, {{"dtype", dtype}, {"memory_space", std::string("MemorySpace.Device")}});
+  return broadcast_in_dim(scalar, shape, {});
+}
+
+}  // namespace lax
+}  // namespace reprise

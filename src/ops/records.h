@@ -1,0 +1,44 @@
+// The records of all basic primitives. Families define them: ops/<family>.cpp.
+#pragma once
+
+#include <span>
+
+#include "program/primitive.h"
+
+namespace reprise {
+
+extern const Primitive  // unary.cpp
+    neg_p, sign_p, abs_p, floor_p, ceil_p, round_p, exp_p, exp2_p, log_p, log1p_p, expm1_p, sin_p,
+    cos_p, tan_p, asin_p, acos_p, atan_p, sinh_p, cosh_p, tanh_p, asinh_p, acosh_p, atanh_p,
+    logistic_p, sqrt_p, rsqrt_p, cbrt_p, square_p, integer_pow_p, erf_p, erfc_p, erf_inv_p,
+    is_finite_p, not_p;
+extern const Primitive  // binary.cpp
+    add_p, add_any_p, sub_p, mul_p, div_p, rem_p, pow_p, atan2_p, max_p, min_p, nextafter_p, and_p,
+    or_p, xor_p, shift_left_p, shift_right_logical_p, shift_right_arithmetic_p, eq_p, ne_p, lt_p,
+    le_p, gt_p, ge_p;
+extern const Primitive  // select.cpp
+    select_n_p, clamp_p;
+extern const Primitive  // convert.cpp
+    convert_element_type_p, bitcast_convert_type_p, reduce_precision_p, stop_gradient_p, copy_p;
+extern const Primitive  // constant.cpp
+    iota_p, empty2_p;
+extern const Primitive  // shape.cpp
+    broadcast_in_dim_p, reshape_p, transpose_p, squeeze_p, rev_p;
+extern const Primitive  // join.cpp
+    concatenate_p, stack_p, unstack_p, split_p, tile_p, pad_p;
+extern const Primitive  // slice.cpp
+    slice_p, dynamic_slice_p, dynamic_update_slice_p;
+extern const Primitive  // gather.cpp, scatter.cpp
+    gather_p, scatter_p, scatter_add_p, scatter_mul_p, scatter_min_p, scatter_max_p;
+extern const Primitive  // reduce.cpp, cumulative.cpp, sort.cpp, window.cpp
+    reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p, argmax_p,
+    argmin_p, cumsum_p, cumprod_p, cummax_p, cummin_p, sort_p, top_k_p, reduce_window_max_p,
+    reduce_window_min_p, reduce_window_sum_p, select_and_scatter_add_p, select_and_gather_add_p;
+extern const Primitive dot_general_p;            // dot.cpp
+extern const Primitive conv_general_dilated_p;   // conv.cpp
+extern const Primitive name_p;                   // name.cpp
+
+// All of the above, for the parser and the table of rules.
+std::span<const Primitive* const> basic_primitives();
+
+}  // namespace reprise

@@ -1,0 +1,13 @@
+// The checker: a program is well formed and every equation has the types its primitive says.
+#pragma once
+
+#include "program/program.h"
+
+namespace reprise {
+
+void check(const Program&);  // throws InternalError with the program as text
+
+// Runs the checker in debug builds (REPRISE_CHECK), naming the pass that made the program.
+void check_after(const char* pass, const Program&);
+
+}  // namespace reprise

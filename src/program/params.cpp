@@ -1,0 +1,115 @@
+#include "program/params.h"
+
+#include <functional>
+#include <typeinfo>
+
+#include "array/number_text.h"
+#include "base/dtype.h"
+
+namespace reprise {
+namespace {
+
+bool same(const OpaquePtr& a, const OpaquePtr& b) {
+  if (a == b) return true;
+  if (!a || !b) return false;
+  const OpaqueParam &x = *a, &y = *b;
+  return typeid(x) == typeid(y) && x.equal(y);
+}
+std::size_t mix(std::size_t seed, std::size_t h) {
+  return seed ^ (h + 0x9e3779b97f4a7c15ull + (seed << 6) + (seed >> 2));
+}
+std::size_t hash_ints(const Ints& v) {
+  std::size_t h = v.size();
+  for (std::int64_t i : v) h = mix(h, static_cast<std::size_t>(i));
+  return h;
+}
+
+struct HashAttr {
+  std::size_t operator()(const None&) const { return 1; }
+  std::size_t operator()(bool v) const { return v ? 2 : 3; }
+  std::size_t operator()(std::int64_t v) const { return static_cast<std::size_t>(v); }
+  std::size_t operator()(double v) const { return std::hash<double>{}(v); }
+  std::size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
+  std::size_t operator()(Dtype v) const { return static_cast<std::size_t>(v); }
+  std::size_t operator()(const Ints& v) const { return hash_ints(v); }
+  std::size_t operator()(const std::vector<Ints>& v) const {
+    std::size_t h = v.size();
+    for (const Ints& i : v) h = mix(h, hash_ints(i));
+    return h;
+  }
+  std::size_t operator()(const DotDims& v) const {
+    return mix(mix(hash_ints(v.lhs_contracting), hash_ints(v.rhs_contracting)),
+               mix(hash_ints(v.lhs_batch), hash_ints(v.rhs_batch)));
+  }
+  std::size_t operator()(const ProgramPtr& v) const { return std::hash<ProgramPtr>{}(v); }
+  std::size_t operator()(const Programs& v) const {
+    std::size_t h = v.size();
+    for (const ProgramPtr& p : v) h = mix(h, std::hash<ProgramPtr>{}(p));
+    return h;
+  }
+  std::size_t operator()(const OpaquePtr&) const { return 5; }  // equality may be by meaning
+};
+
+struct TextOf {
+  std::string operator()(const None&) const { return "None"; }
+  std::string operator()(bool v) const { return v ? "True" : "False"; }
+  std::string operator()(std::int64_t v) const { return std::to_string(v); }
+  std::string operator()(double v) const { return python_float(v); }
+  std::string operator()(const std::string& v) const { return v; }
+  std::string operator()(Dtype v) const { return std::string(long_name(v)); }
+  std::string operator()(const Ints& v) const { return python_tuple(v); }
+  std::string operator()(const std::vector<Ints>& v) const {
+    std::vector<std::string> items;
+    for (const Ints& i : v) items.push_back(python_tuple(i));
+    return "(" + join(items, ", ") + (items.size() == 1 ? ",)" : ")");
+  }
+  std::string operator()(const DotDims& v) const {
+    auto list = [](const Ints& i) { return "[" + join(i, ", ") + "]"; };
+    return "((" + list(v.lhs_contracting) + ", " + list(v.rhs_contracting) + "), (" +
+           list(v.lhs_batch) + ", " + list(v.rhs_batch) + "))";
+  }
+  std::string operator()(const ProgramPtr&) const { return "<program>"; }
+  std::string operator()(const Programs&) const { return "<programs>"; }
+  std::string operator()(const OpaquePtr& v) const { return v ? v->text() : "None"; }
+};
+
+}  // namespace
+
+std::string python_tuple(const Ints& v) { return to_string(Shape(v)); }
+std::string python_text(const Attr& value) { return std::visit(TextOf{}, value); }
+
+const Attr* Params::find(std::string_view key) const {
+  for (const Param& p : items_) {
+    if (key == p.key) return &p.value;
+  }
+  return nullptr;
+}
+
+Params Params::with(const char* key, Attr value) const {
+  Params out = *this;
+  for (Param& p : out.items_) {
+    if (std::string_view(p.key) == key) {
+      p.value = std::move(value);
+      return out;
+    }
+  }
+  out.items_.push_back({key, std::move(value)});
+  return out;
+}
+
+bool operator==(const Param& a, const Param& b) {
+  if (std::string_view(a.key) != b.key || a.value.index() != b.value.index()) return false;
+  if (const auto* opaque = std::get_if<OpaquePtr>(&a.value)) {
+    return same(*opaque, std::get<OpaquePtr>(b.value));
+  }
+  return a.value == b.value;
+}
+bool Params::operator==(const Params& other) const { return items_ == other.items_; }
+
+std::size_t hash_of(const Params& params) {
+  std::size_t h = params.items().size();
+  for (const Param& p : params.items()) h = mix(h, std::visit(HashAttr{}, p.value));
+  return h;
+}
+
+}  // namespace reprise

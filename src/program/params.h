@@ -1,0 +1,91 @@
+// The static parameters of an equation: a short list of (name, value), printed as JAX prints them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "reprise/array.h"
+
+namespace reprise {
+
+struct Program;
+using ProgramPtr = std::shared_ptr<const Program>;
+using Programs = std::vector<ProgramPtr>;
+using Ints = std::vector<std::int64_t>;
+
+// ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
+struct DotDims {
+  Ints lhs_contracting, rhs_contracting, lhs_batch, rhs_batch;
+  bool operator==(const DotDims&) const = default;
+};
+
+// A value with structure or behaviour of its own: dimension numbers, policies, custom rules.
+class OpaqueParam {
+ public:
+  virtual ~OpaqueParam() = default;
+  virtual std::string text() const = 0;
+  // Same dynamic type, same meaning. The default: the same text (right for plain values).
+  virtual bool equal(const OpaqueParam& other) const { return text() == other.text(); }
+};
+using OpaquePtr = std::shared_ptr<const OpaqueParam>;
+
+using Attr = std::variant<None, bool, std::int64_t, double, std::string, Dtype, Ints,
+                          std::vector<Ints>, DotDims, ProgramPtr, Programs, OpaquePtr>;
+
+struct Param {
+  const char* key;  // a literal
+  Attr value;
+};
+
+// A param of any equation that is never printed: how many of its integers JAX holds as numpy scalars.
+// JAX prints those as np.int64(n); we print n, but break lines where JAX does.
+inline constexpr const char* numpy_ints = "numpy_ints";
+
+class Params {
+ public:
+  Params() = default;
+  Params(std::initializer_list<Param> items) : items_(items) {}
+
+  template <class T>
+  const T& get(std::string_view key) const {
+    const T* value = std::get_if<T>(find(key));
+    REPRISE_INVARIANT(value != nullptr);
+    return *value;
+  }
+  template <class T>
+  std::shared_ptr<const T> get_opaque(std::string_view key) const {
+    auto value = std::dynamic_pointer_cast<const T>(get<OpaquePtr>(key));
+    REPRISE_INVARIANT(value != nullptr);
+    return value;
+  }
+  const Attr* find(std::string_view key) const;  // null when absent
+  Params with(const char* key, Attr value) const;  // replaces or appends
+  const std::vector<Param>& items() const { return items_; }
+  bool empty() const { return items_.empty(); }
+  bool operator==(const Params& other) const;
+
+ private:
+  std::vector<Param> items_;
+};
+
+bool operator==(const Param&, const Param&);
+std::size_t hash_of(const Params&);           // equal params have equal hashes
+std::string python_text(const Attr&);         // not for programs
+std::string python_tuple(const Ints&);        // "(1, 0)", "(0,)", "()"
+// Calls f(const ProgramPtr&) for every program held by the params, in order.
+template <class F>
+void for_each_program(const Params& params, F&& f) {
+  for (const Param& p : params.items()) {
+    if (const auto* one = std::get_if<ProgramPtr>(&p.value)) f(*one);
+    if (const auto* several = std::get_if<Programs>(&p.value)) {
+      for (const ProgramPtr& program : *several) f(program);
+    }
+  }
+}
+
+}  // namespace reprise

@@ -1,0 +1,72 @@
+// One record per primitive: every rule of an operation in one place. Records are compile-time
+// constants; a rule that is null does not exist, and using it is one clear RuleError.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "program/program.h"
+
+namespace reprise {
+
+using Types = std::vector<Type>;
+using Tangent = std::optional<Array>;  // nullopt: a symbolic zero
+using Tangents = std::vector<Tangent>;
+using Primals = std::vector<std::optional<Array>>;  // nullopt: the linear operand of a transpose
+using Axis = std::optional<std::int64_t>;           // the mapped axis; nullopt: not mapped
+using Axes = std::vector<Axis>;
+
+struct Duals {
+  Arrays out;
+  Tangents tangents;
+};
+struct Batched {
+  Arrays out;
+  Axes axes;
+};
+
+// What a primitive is made of; passes ask the kind instead of keeping lists of primitives.
+enum class Kind : std::uint8_t { elementwise, reduce, shape, dot, conv, index, constant, call, name };
+
+
+struct Primitive {
+  const char* name;
+  Kind kind;
+  // Shape and dtype rule; throws TypeError. Runs before every evaluation and every staging.
+  Types (*type)(const Types& in, const Params&) = nullptr;
+  // Plain evaluation on concrete arrays: the reference semantics.
+  Arrays (*eval)(const Arrays& x, const Params&, const Types& out) = nullptr;
+  // Given x, dx and y = f(x): dy. Emits the tangent equations after the primal one.
+  Tangents (*tangent)(const Arrays& x, const Tangents& dx, const Arrays& y,
+                      const Params&) = nullptr;
+  // The full rule, instead of `tangent`: computes y too.
+  Duals (*jvp)(const Arrays& x, const Tangents& dx, const Params&) = nullptr;
+  // As jvp, but dx belong to the linear program being recorded and y must not depend on them: a
+  // call splits its body here. Without it jvp (or tangent) is used.
+  Duals (*linearize)(const Arrays& x, const Tangents& dx, const Params&) = nullptr;
+  // Cotangents of the linear operands (x[i] == nullopt), given those of the outputs.
+  Tangents (*transpose)(const Tangents& ct, const Primals& x, const Types& in,
+                        const Params&) = nullptr;
+  // Operands with a mapped axis of size n somewhere -> outputs with a mapped axis somewhere.
+  Batched (*batch)(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t n,
+                   const Params&) = nullptr;
+  // Drops unused outputs from a call equation; fills which inputs are still needed.
+  std::optional<Equation> (*dce)(const Program&, const Equation&,
+                                 const std::vector<bool>& used_outputs) = nullptr;
+  // Params to print, in printing order, when not simply all of them sorted by name.
+  std::vector<Param> (*printed_params)(const Params&) = nullptr;
+  // The inverse for the parser: params as printed -> params as bound.
+  Params (*parsed_params)(const Params& printed, const Types& in, const Types& out) = nullptr;
+  // The number of operands; -1: any number, the type rule looks. The parser checks it.
+  int arity = -1;
+
+  Arrays bind(const Arrays& x, Params params = {}) const;  // checks types, then evaluates or stages
+  Array bind1(const Arrays& x, Params params = {}) const { return bind(x, std::move(params))[0]; }
+};
+
+[[noreturn]] void no_such_rule(const Primitive&, const char* rule, const char* hint = "");
+
+Tangent add_tangents(const Tangent& a, const Tangent& b);  // add_any, or the one that is not zero
+
+}  // namespace reprise

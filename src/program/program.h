@@ -1,0 +1,101 @@
+// The program: what JAX calls a jaxpr.
+//
+//   program ::= { lambda consts ; inputs . let eqn* in outputs }
+//   eqn     ::= out:type* = primitive[params] atom*
+//   atom    ::= variable | literal
+//
+// Semantics, once for all passes: equations are pure and run in order; a variable is bound exactly
+// once, before its first use; literals are scalars; arithmetic follows IEEE without contraction and
+// without reassociation. A finished program never changes and is shared.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "array/access.h"
+#include "program/params.h"
+
+namespace reprise {
+
+struct Primitive;
+
+struct Atom {
+  Var var = -1;
+  Literal literal;  // when var < 0
+  bool is_var() const { return var >= 0; }
+  static Atom of(Var v) { return Atom{v, {}}; }
+  static Atom of(const Literal& l) { return Atom{-1, l}; }
+  bool operator==(const Atom&) const = default;
+};
+
+struct Equation {
+  const Primitive* prim = nullptr;
+  Params params;
+  std::vector<Atom> in;
+  std::vector<Var> out;
+  Location at;
+};
+
+// Programs derived from one program (its jvp, its transpose, ...), kept so that deriving twice gives
+// the same object. Copies of a program start with none.
+class DerivedPrograms {
+ public:
+  DerivedPrograms() = default;
+  DerivedPrograms(const DerivedPrograms&) {}
+  DerivedPrograms& operator=(const DerivedPrograms&) { return *this; }
+  std::shared_ptr<const void> find(const std::string& key) const;  // null when absent
+  std::shared_ptr<const void> insert(const std::string& key, std::shared_ptr<const void>) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<std::string, std::shared_ptr<const void>> made_;
+};
+
+struct Program {
+  std::vector<Type> types;   // of every variable
+  std::vector<Var> in;       // constants first, then arguments
+  std::size_t num_consts = 0;
+  std::vector<Equation> eqns;
+  std::vector<Atom> out;
+  std::string name;                    // of the traced function, for messages
+  std::vector<std::string> arg_names;  // paths of the arguments ("params[0]"), may be empty
+  DerivedPrograms derived;
+
+  Var fresh(Type t) {
+    types.push_back(std::move(t));
+    return static_cast<Var>(types.size()) - 1;
+  }
+  const Type& type(Var v) const { return types[static_cast<std::size_t>(v)]; }
+  Type type(const Atom& a) const { return a.is_var() ? type(a.var) : a.literal.type(); }
+  std::vector<Type> in_types() const;
+  std::vector<Type> out_types() const;
+};
+
+// Runs `make` once per (program, key) and shares the result. A result that closes over traced values
+// (member `consts`) belongs to their trace and is not kept.
+template <class T, class Make>
+std::shared_ptr<const T> derive(const Program& p, const std::string& key, const Make& make) {
+  if (auto found = p.derived.find(key)) return std::static_pointer_cast<const T>(found);
+  auto made = std::make_shared<const T>(make());
+  if constexpr (requires { made->consts; }) {
+    for (const Array& c : made->consts) {
+      if (is_traced(c)) return made;
+    }
+  }
+  return std::static_pointer_cast<const T>(p.derived.insert(key, std::move(made)));
+}
+std::string mask_key(std::string_view name, const std::vector<bool>& mask);  // "jvp:0110"
+
+// The same program as the body of a call: its constants become ordinary leading inputs.
+ProgramPtr as_body(const ProgramPtr&);
+
+// The one program for this identity ("scan:<function>", "jit:relu") and structure, so that two uses
+// of one function share an object. Programs nobody holds any more are forgotten.
+ProgramPtr intern(const std::string& identity, ProgramPtr);
+
+bool same_structure(const Program& a, const Program& b);  // equal up to names of variables
+
+}  // namespace reprise

@@ -1,0 +1,286 @@
+#include "program/trace.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "program/check.h"
+
+namespace reprise {
+namespace {
+
+std::atomic<std::uint64_t> next_trace_id{1};
+std::atomic<std::uint64_t> next_thread_id{1};
+std::uint64_t this_thread() {
+  thread_local const std::uint64_t id = next_thread_id++;
+  return id;
+}
+
+thread_local std::vector<Trace*> open_traces;  // of this thread, outermost first
+thread_local Trace* current_trace = nullptr;
+
+[[noreturn]] void leaked(const Array& a) {
+  const TracedVar& v = *content(a).traced;
+  const std::string where = to_string(v.made_at);
+  const std::string made = where.empty() ? "" : ", made at " + where;
+  if (v.thread != this_thread()) {
+    fail_with_hint<TraceError>("trace and use a function on one thread",
+                               "trace: a traced value belongs to the thread that made it, got ",
+                               a.type(), made);
+  }
+  fail_with_hint<TraceError>("return the value from the traced function instead of storing it",
+                             "trace: a traced value was used after its trace ended, got ", a.type(),
+                             made);
+}
+
+Trace& trace_of(const Array& a) {
+  const TracedVar& v = *content(a).traced;
+  for (std::size_t i = open_traces.size(); i-- > 0;) {
+    if (open_traces[i]->id() == v.trace) return *open_traces[i];
+  }
+  leaked(a);
+}
+
+Array concrete_of_traced(const Array& a, const char* what) {
+  return trace_of(a).concrete_value(a, what);
+}
+[[maybe_unused]] const bool concrete_hook = (concrete_value_of_traced = concrete_of_traced, true);
+
+}  // namespace
+
+bool is_tracing() { return current_trace != nullptr; }
+
+Trace* target_trace(const Arrays& x) {
+  Trace* target = current_trace;
+  for (const Array& a : x) {
+    if (!is_traced(a)) continue;
+    const std::uint64_t id = content(a).traced->trace;
+    if (target != nullptr && target->id() == id) continue;
+    Trace& t = trace_of(a);
+    if (target == nullptr || t.id() > target->id()) target = &t;
+  }
+  return target;
+}
+
+Arrays Primitive::bind(const Arrays& x, Params params) const {
+  Types in;
+  in.reserve(x.size());
+  for (const Array& a : x) in.push_back(a.type());
+  Types out = type(in, params);
+  if (Trace* t = target_trace(x)) return t->record(*this, x, std::move(params), std::move(out));
+  if (eval == nullptr) no_such_rule(*this, "evaluation");
+  return eval(x, params, out);
+}
+
+// ------------------------------------------------------------------------------------------ Trace
+Trace::Trace(TraceInfo info, bool current)
+    : id_(next_trace_id++), info_(std::move(info)), current_(current), outer_(current_trace) {
+  open_traces.push_back(this);
+  if (current_) current_trace = this;
+}
+Trace::~Trace() {
+  seal();
+}
+void Trace::seal() {
+  const auto it = std::find(open_traces.begin(), open_traces.end(), this);
+  if (it == open_traces.end()) return;
+  open_traces.erase(it);
+  if (current_) current_trace = outer_;
+}
+
+Array Trace::input(const Type& type) {
+  const Var v = program_.fresh(type);
+  args_.push_back(v);
+  return make_traced(type, {id_, v, this_thread(), user_location()});
+}
+
+Atom Trace::atom(const Array& a) {
+  const ArrayData& d = content(a);
+  if (d.traced && d.traced->trace == id_) return Atom::of(d.traced->var);
+  if (d.number) {
+    // In the linear program (never current) a promoted literal counts as a residual.
+    if (!d.number->promoted || current_) return Atom::of(*d.number);
+  }
+  if (d.traced) trace_of(a);  // throws if it leaked
+  const auto [it, is_new] = const_of_.try_emplace(identity(a), -1);
+  if (is_new) {
+    it->second = program_.fresh(d.type);
+    const_vars_.push_back(it->second);
+    consts_.push_back(a);
+  }
+  return Atom::of(it->second);
+}
+
+Arrays Trace::record(const Primitive& prim, const Arrays& x, Params&& params, Types&& types) {
+  Equation e;
+  e.prim = &prim;
+  e.in.reserve(x.size());
+  for (const Array& a : x) e.in.push_back(atom(a));
+  e.params = std::move(params);
+  e.at = user_location();
+  Arrays out;
+  out.reserve(types.size());
+  e.out.reserve(types.size());
+  for (Type& t : types) {
+    const Var v = program_.fresh(t);
+    e.out.push_back(v);
+    out.push_back(make_traced(std::move(t), {id_, v, this_thread(), e.at}));
+  }
+  program_.eqns.push_back(std::move(e));
+  return out;
+}
+
+Traced Trace::finish(const Arrays& out) {
+  for (const Array& a : out) program_.out.push_back(atom(a));
+  seal();
+  program_.in = const_vars_;
+  program_.num_consts = info_.body ? 0 : const_vars_.size();
+  program_.in.insert(program_.in.end(), args_.begin(), args_.end());
+  program_.name = info_.name;
+  program_.arg_names = info_.arg_names;
+  check_after("trace", program_);
+  return {std::make_shared<const Program>(std::move(program_)), std::move(consts_),
+          std::move(values_)};
+}
+
+// Which arguments a variable depends on: "the value of the argument x".
+std::string Trace::blame(Var wanted) const {
+  std::vector<bool> needed(program_.types.size());
+  needed[static_cast<std::size_t>(wanted)] = true;
+  for (std::size_t i = program_.eqns.size(); i-- > 0;) {
+    const Equation& e = program_.eqns[i];
+    const bool used = std::any_of(e.out.begin(), e.out.end(),
+                                  [&](Var v) { return needed[static_cast<std::size_t>(v)]; });
+    if (!used) continue;
+    for (const Atom& a : e.in) {
+      if (a.is_var()) needed[static_cast<std::size_t>(a.var)] = true;
+    }
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < args_.size(); ++i) {
+    if (!needed[static_cast<std::size_t>(args_[i])]) continue;
+    names.push_back(i < info_.arg_names.size() ? info_.arg_names[i] : str("args[", i, "]"));
+  }
+  if (names.empty()) return "";
+  if (names.size() == 1) return "; it depends on the value of the argument " + names[0];
+  const std::string last = names.back();
+  names.pop_back();
+  return "; it depends on the values of the arguments " + join(names, ", ") + " and " + last;
+}
+
+Array Trace::concrete_value(const Array& a, const char* what) {
+  const Var wanted = content(a).traced->var;
+  if (info_.concrete_args == nullptr) {
+    const std::string function = info_.name.empty() ? "a function" : "the function " + info_.name;
+    fail_with_hint<TraceError>(
+        "make the argument static (an int, bool or enum parameter, or static_argnums), or use "
+        "where, cond or while_loop",
+        what, ": a number is needed while tracing ", function, " for ", info_.transform, ", got ",
+        a.type(), blame(wanted));
+  }
+  if (values_.size() < program_.types.size()) values_.resize(program_.types.size());
+  auto value_of = [&](Var v) -> std::optional<Array>& { return values_[static_cast<std::size_t>(v)]; };
+  for (std::size_t i = 0; i < args_.size(); ++i) {
+    if (!value_of(args_[i])) value_of(args_[i]) = concrete((*info_.concrete_args)[i], what);
+  }
+  for (std::size_t i = 0; i < consts_.size(); ++i) {
+    if (!value_of(const_vars_[i])) value_of(const_vars_[i]) = concrete(consts_[i], what);
+  }
+  for (; !value_of(wanted); ++evaluated_) {
+    const Equation& e = program_.eqns[evaluated_];
+    const AtEquation at(e.at);
+    Arrays x;
+    for (const Atom& in : e.in) x.push_back(in.is_var() ? *value_of(in.var) : make_number(in.literal));
+    Types out;
+    for (Var v : e.out) out.push_back(program_.type(v));
+    if (e.prim->eval == nullptr) no_such_rule(*e.prim, "evaluation");
+    // Evaluation of a call runs its body through bind: nothing may be recorded meanwhile.
+    Trace* const saved = std::exchange(current_trace, nullptr);
+    Arrays y;
+    try {
+      y = e.prim->eval(x, e.params, out);
+    } catch (...) {
+      current_trace = saved;
+      throw;
+    }
+    current_trace = saved;
+    for (std::size_t k = 0; k < e.out.size(); ++k) value_of(e.out[k]) = y[k];
+  }
+  return *value_of(wanted);
+}
+
+Traced trace(const FlatFunction& f, const Types& in, const TraceInfo& info) {
+  Trace t(info, /*current=*/true);
+  Arrays args;
+  args.reserve(in.size());
+  for (const Type& type : in) args.push_back(t.input(type));
+  Arrays out;
+  {
+    const InUserCode scope;
+    out = f(args);
+  }
+  return t.finish(out);
+}
+
+// ------------------------------------------------------------------------------------------- eval
+const std::vector<std::vector<Var>>& last_reads(const Program& p) {
+  using Reads = std::vector<std::vector<Var>>;
+  return *derive<Reads>(p, "last_reads", [&] {
+    Reads reads(p.eqns.size());
+    std::vector<bool> seen(p.types.size());
+    for (const Atom& a : p.out) {
+      if (a.is_var()) seen[static_cast<std::size_t>(a.var)] = true;
+    }
+    auto last = [&](Var v, std::size_t eqn) {
+      if (seen[static_cast<std::size_t>(v)]) return;
+      seen[static_cast<std::size_t>(v)] = true;
+      reads[eqn].push_back(v);
+    };
+    for (std::size_t i = p.eqns.size(); i-- > 0;) {
+      for (const Atom& a : p.eqns[i].in) {
+        if (a.is_var()) last(a.var, i);
+      }
+      for (Var v : p.eqns[i].out) last(v, i);  // never read at all
+    }
+    return reads;
+  });
+}
+
+Arrays eval(const Program& p, Arrays args) {
+  REPRISE_INVARIANT(args.size() == p.in.size());
+  Arrays env(p.types.size());
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    env[static_cast<std::size_t>(p.in[i])] = std::move(args[i]);
+  }
+  args.clear();
+  const auto& dead = last_reads(p);
+  auto read = [&](const Atom& a) {
+    return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_number(a.literal);
+  };
+  for (std::size_t i = 0; i < p.eqns.size(); ++i) {
+    const Equation& e = p.eqns[i];
+    const AtEquation at(e.at);
+    Arrays x;
+    x.reserve(e.in.size());
+    for (const Atom& a : e.in) x.push_back(read(a));
+    Arrays y = e.prim->bind(x, e.params);
+    x.clear();
+    for (Var v : dead[i]) env[static_cast<std::size_t>(v)] = Array();
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      if (std::find(dead[i].begin(), dead[i].end(), e.out[k]) == dead[i].end()) {
+        env[static_cast<std::size_t>(e.out[k])] = std::move(y[k]);
+      }
+    }
+  }
+  Arrays out;
+  out.reserve(p.out.size());
+  for (const Atom& a : p.out) out.push_back(read(a));
+  return out;
+}
+
+void no_such_rule(const Primitive& p, const char* rule, const char* hint) {
+  fail_with_hint<RuleError>(hint, p.name, ": no ", rule, " rule, got a use that needs one");
+}
+
+}  // namespace reprise

@@ -1,0 +1,212 @@
+#include "transform/jvp.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "ops/lax.h"
+#include "program/check.h"
+#include "transform/dce.h"
+
+namespace reprise {
+namespace {
+
+// One walk serves jvp and linearize: operations on tangents go wherever the tangents live.
+class DualWalk {
+ public:
+  DualWalk(const Program& p, bool linear, const LinearizeOptions& options)
+      : p_(p), linear_(linear), options_(options), value_(p.types.size()), tangent_(p.types.size()) {}
+
+  Duals run(const Arrays& primals, const Tangents& tangents) {
+    for (std::size_t i = 0; i < p_.in.size(); ++i) {
+      value_[at(p_.in[i])] = primals[i];
+      tangent_[at(p_.in[i])] = tangents[i];
+    }
+    const auto& dead = last_reads(p_);
+    for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
+      step(p_.eqns[i]);
+      for (Var v : dead[i]) {
+        value_[at(v)] = Array();
+        tangent_[at(v)].reset();
+      }
+    }
+    Duals result;
+    for (const Atom& a : p_.out) {
+      result.out.push_back(read(a));
+      result.tangents.push_back(a.is_var() ? tangent_[at(a.var)] : std::nullopt);
+    }
+    return result;
+  }
+
+ private:
+  static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+
+  Array read(const Atom& a) const {
+    if (a.is_var()) return value_[at(a.var)];
+    Literal l = a.literal;
+    l.promoted = l.promoted && options_.promoted_literals;
+    return make_number(l);
+  }
+
+  void step(const Equation& e) {
+    const AtEquation scope(e.at);
+    Arrays x;
+    Tangents dx;
+    x.reserve(e.in.size());
+    dx.reserve(e.in.size());
+    for (const Atom& a : e.in) {
+      x.push_back(read(a));
+      dx.push_back(a.is_var() ? tangent_[at(a.var)] : std::nullopt);
+    }
+    const bool active = std::any_of(dx.begin(), dx.end(), [](const Tangent& t) { return t.has_value(); });
+    Duals y = active ? differentiate(e, x, dx) : Duals{primal(e, x), Tangents(e.out.size())};
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      value_[at(e.out[k])] = std::move(y.out[k]);
+      if (is_floating(p_.type(e.out[k]).dtype)) tangent_[at(e.out[k])] = std::move(y.tangents[k]);
+    }
+  }
+
+  Arrays primal(const Equation& e, const Arrays& x) const {
+    if (options_.known != nullptr && !options_.known->empty()) {
+      Arrays y;
+      for (Var v : e.out) {
+        if (at(v) >= options_.known->size() || !(*options_.known)[at(v)]) break;
+        y.push_back(*(*options_.known)[at(v)]);
+      }
+      if (y.size() == e.out.size()) return y;
+    }
+    return e.prim->bind(x, e.params);
+  }
+
+  Duals differentiate(const Equation& e, const Arrays& x, const Tangents& dx) const {
+    const Primitive& prim = *e.prim;
+    if (linear_ && prim.linearize) return prim.linearize(x, dx, e.params);
+    if (prim.jvp) return prim.jvp(x, dx, e.params);
+    if (!prim.tangent) no_such_rule(prim, "derivative");
+    Arrays y = primal(e, x);
+    Tangents dy = prim.tangent(x, dx, y, e.params);
+    return {std::move(y), std::move(dy)};
+  }
+
+  const Program& p_;
+  bool linear_;
+  LinearizeOptions options_;
+  Arrays value_;
+  Tangents tangent_;
+};
+
+}  // namespace
+
+Type tangent_type(const Type& t) {
+  Type out = t;
+  if (!is_floating(t.dtype)) out.dtype = Dtype::float0;
+  return out;
+}
+
+Array instantiate_zeros(const Type& t) { return lax::zeros(tangent_type(t)); }
+
+Duals jvp(const Program& p, const Arrays& primals, const Tangents& tangents) {
+  return DualWalk(p, /*linear=*/false, {}).run(primals, tangents);
+}
+
+std::shared_ptr<const JvpProgram> jvp_program(const Program& p, const std::vector<bool>& active,
+                                              const std::vector<bool>& instantiate) {
+  const std::string key = mask_key("jvp", active) + mask_key("/", instantiate);
+  return derive<JvpProgram>(p, key, [&] {
+    Types in = p.in_types();
+    for (std::size_t i = 0; i < active.size(); ++i) {
+      if (active[i]) in.push_back(tangent_type(in[i]));
+    }
+    JvpProgram result;
+    auto body = [&](const Arrays& args) {
+      const auto primals = static_cast<std::ptrdiff_t>(p.in.size());
+      Tangents tangents(p.in.size());
+      std::size_t next = p.in.size();
+      for (std::size_t i = 0; i < active.size(); ++i) {
+        if (active[i]) tangents[i] = args[next++];
+      }
+      Duals d = jvp(p, Arrays(args.begin(), args.begin() + primals), tangents);
+      Arrays out = d.out;
+      for (std::size_t i = 0; i < d.out.size(); ++i) {
+        if (!d.tangents[i] && i < instantiate.size() && instantiate[i]) {
+          d.tangents[i] = instantiate_zeros(d.out[i].type());
+        }
+        result.nonzero_out.push_back(d.tangents[i].has_value());
+        if (d.tangents[i]) out.push_back(*d.tangents[i]);
+      }
+      return out;
+    };
+    Traced traced = trace(body, in, {.transform = "jvp", .name = p.name, .body = true});
+    result.program = std::move(traced.program);
+    result.consts = std::move(traced.consts);
+    return result;
+  });
+}
+
+Linearized linearize(const Program& p, const Arrays& primals, const std::vector<bool>& active,
+                     const LinearizeOptions& options) {
+  Trace linear({.transform = "linearize", .name = p.name}, /*current=*/false);
+  Tangents tangents(p.in.size());
+  for (std::size_t i = 0; i < p.in.size(); ++i) {
+    if (active[i]) tangents[i] = linear.input(tangent_type(primals[i].type()));
+  }
+  Duals d = DualWalk(p, /*linear=*/true, options).run(primals, tangents);
+  for (std::size_t i = 0; i < options.instantiate.size(); ++i) {
+    if (options.instantiate[i] && !d.tangents[i]) d.tangents[i] = instantiate_zeros(d.out[i].type());
+  }
+  Linearized result;
+  result.out = std::move(d.out);
+  Arrays out;
+  for (const Tangent& t : d.tangents) {
+    result.nonzero.push_back(t.has_value());
+    if (t) out.push_back(*t);
+  }
+  Traced traced = linear.finish(out);
+  // Only what the linear program still reads after dead code is gone is a residual.
+  const std::size_t consts = traced.program->num_consts;
+  DceProgram live = dce(*traced.program, std::vector<bool>(out.size(), true));
+  for (std::size_t i = 0; i < consts; ++i) {
+    if (live.used_inputs[i]) result.residuals.push_back(traced.consts[i]);
+  }
+  result.linear = std::make_shared<const Program>(
+      keep_inputs(std::move(live), [&](std::size_t i, bool used) { return used || i >= consts; }));
+  return result;
+}
+
+std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,
+                                                           const std::vector<bool>& active,
+                                                           const std::vector<bool>& instantiate,
+                                                           const std::vector<bool>& may_forward) {
+  const std::string key = mask_key("linearize", active) + mask_key("/", instantiate) +
+                          mask_key("/", may_forward);
+  return derive<LinearizedProgram>(p, key, [&] {
+    LinearizedProgram result;
+    auto body = [&](const Arrays& primals) {
+      Linearized lin = linearize(p, primals, active, {.instantiate = instantiate});
+      std::unordered_map<std::uint64_t, std::size_t> input_at;
+      for (std::size_t i = 0; i < primals.size(); ++i) {
+        if (may_forward[i]) input_at[identity(primals[i])] = i;
+      }
+      Arrays out = lin.out;
+      for (const Array& r : lin.residuals) {
+        const auto it = input_at.find(identity(r));
+        if (it != input_at.end()) {
+          result.forwarded.emplace_back(it->second);
+          continue;
+        }
+        result.forwarded.emplace_back();
+        out.push_back(r);
+        ++result.extra_outputs;
+      }
+      result.linear = as_body(lin.linear);
+      result.nonzero = lin.nonzero;
+      return out;
+    };
+    Traced traced = trace(body, p.in_types(), {.transform = "linearize", .name = p.name, .body = true});
+    DceProgram live = dce(*traced.program, std::vector<bool>(traced.program->out.size(), true));
+    result.known = std::make_shared<const Program>(std::move(live.program));
+    result.consts = std::move(traced.consts);
+    return result;
+  });
+}
+
+}  // namespace reprise
