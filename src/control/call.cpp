@@ -3,6 +3,7 @@
 //   linearize:  jit[f]: a -> b   =>   jit[f]: a -> (b, res)   and   jit[f]: (res, ȧ) -> ḃ
 #include "control/call.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "control/body.h"
@@ -143,10 +144,25 @@ constinit const Primitive jit_p{.name = "jit",
                                 .transpose = jit_transpose,
                                 .batch = jit_batch,
                                 .dce = jit_dce,
+                                .inlined_body = "jaxpr",
                                 .printed_params = jit_printed};
 
-Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& args) {
-  if (target_trace(args) == nullptr) return f(args);
+namespace {
+// C++ numbers next to f64 operands are passed as f64: an f32 argument would round them.
+Arrays with_wide_numbers(Arrays args) {
+  const bool is_wide = std::any_of(args.begin(), args.end(),
+                                   [](const Array& a) { return a.dtype() == Dtype::f64; });
+  for (Array& a : args) {
+    if (!is_wide || !content(a).number || a.type() != Type{Dtype::f32, {}, true}) continue;
+    a = make_number(convert_literal(*content(a).number, Dtype::f64, true));
+  }
+  return args;
+}
+}  // namespace
+
+Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& given) {
+  if (target_trace(given) == nullptr) return f(given);
+  const Arrays args = with_wide_numbers(given);
   Types types;
   for (const Array& a : args) types.push_back(a.type());
   const Location at = user_location();

@@ -191,12 +191,11 @@ Tangents cond_transpose(const Tangents& ct, const Primals& x, const Types& in, c
   return result;
 }
 
-// The predicate of a select with trailing dimensions to match x.
+// A select whose index has only the leading dimension of the cases.
 Array select_rows(const Array& index, const Arrays& cases) {
-  Shape shape = index.shape();
-  shape.resize(cases[0].shape().size(), 1);
-  const Array spread_index = lax::broadcast_in_dim(lax::reshape(index, shape), cases[0].shape(),
-                                                   lax::iota_ints(cases[0].ndim()));
+  if (index.ndim() == cases[0].ndim()) return lax::select_n(index, cases);
+  const Array spread_index =
+      lax::broadcast_in_dim(index, cases[0].shape(), lax::iota_ints(index.ndim()));
   return lax::select_n(spread_index, cases);
 }
 
@@ -221,9 +220,7 @@ Batched batch_by_select(const Programs& branches, const Arrays& x, const Axes& a
   for (std::size_t k = 0; k < force.size(); ++k) {
     Arrays cases;
     for (const Arrays& out : outs) cases.push_back(out[k]);
-    Array index = front[0];
-    if (cases.size() == 2) index = lax::ne(index, lax::const_like(index, 0));
-    result.out.push_back(cases.size() == 1 ? cases[0] : select_rows(index, cases));
+    result.out.push_back(select_rows(front[0], cases));
     result.axes.emplace_back(0);
   }
   return result;

@@ -10,9 +10,6 @@ namespace reprise {
 namespace {
 
 const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("call_jaxpr"); }
-std::size_t num_consts(const Params& params) {
-  return static_cast<std::size_t>(params.get<std::int64_t>("num_consts"));
-}
 
 Types call_type(const Types& in, const Params& params) {
   check_operands("custom_jvp_call", *body_of(params), in);
@@ -35,6 +32,7 @@ void check_rule_output(const char* rule, const Arrays& got, const Types& wanted)
 }
 
 Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const auto rule = rule_of<JvpRule>("custom_jvp", params, "jvp");
   const std::size_t consts = num_consts(params);
   for (std::size_t i = 0; i < consts; ++i) {
     if (dx[i]) {
@@ -47,7 +45,6 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t i = consts; i < x.size(); ++i) {
     tangents.push_back(dx[i] ? *dx[i] : instantiate_zeros(x[i].type()));
   }
-  const auto rule = params.get_opaque<JvpRule>("jvp");
   auto [y, dy] = [&] {
     const InUserCode user;
     return rule->run(args, tangents);
@@ -63,10 +60,10 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 // The mapped call has a mapped rule.
 Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                    const Params& params) {
+  const auto rule = rule_of<JvpRule>("custom_jvp", params, "jvp");
   const std::size_t consts = num_consts(params);
   const auto b = batched_program(*body_of(params), axes, n, OutAxes::front,
                                  std::vector<bool>(body_of(params)->out.size(), true));
-  const auto rule = params.get_opaque<JvpRule>("jvp");
   const Types in = body_of(params)->in_types();
   const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
   auto run = [=](const Arrays& args, const Arrays& tangents) {
@@ -96,12 +93,7 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
 }
 
 std::vector<Param> printed(const Params& params) {
-  std::vector<Param> out{{"name", params.get<std::string>("name")},
-                         {"call_jaxpr", body_of(params)},
-                         {"jvp", *params.find("jvp")}};
-  if (num_consts(params) != 0) out.push_back({"num_consts", *params.find("num_consts")});
-  out.push_back({"symbolic_zeros", *params.find("symbolic_zeros")});
-  return out;
+  return in_order(params, {"name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"});
 }
 
 }  // namespace
@@ -112,6 +104,7 @@ constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
                                             .eval = call_eval,
                                             .jvp = call_jvp,
                                             .batch = call_batch,
+                                            .inlined_body = "call_jaxpr",
                                             .printed_params = printed};
 
 Arrays custom_jvp_call(const std::string& name, const FlatFunction& f,

@@ -30,6 +30,33 @@ struct BwdRule : NamedRule {  // (residuals, ct) -> cotangents of x
   Function run;
 };
 
+// The rule that a param holds; in a program read from text it is only a name.
+template <class Rule>
+std::shared_ptr<const Rule> rule_of(const char* op, const Params& params, const char* key) {
+  const Attr* value = params.find(key);
+  if (value == nullptr || !std::holds_alternative<OpaquePtr>(*value)) {
+    fail<RuleError>(op, ": a program read from text knows only the name of its rule, got ", key, "=",
+                    value == nullptr ? "nothing" : python_text(*value));
+  }
+  return params.get_opaque<Rule>(key);
+}
+// How many leading operands the function closed over; not printed when there are none.
+inline std::size_t num_consts(const Params& params) {
+  const Attr* value = params.find("num_consts");
+  const auto* count = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
+  return count == nullptr || *count < 0 ? 0 : static_cast<std::size_t>(*count);
+}
+// Those of the params that there are, in the order of `keys`.
+inline std::vector<Param> in_order(const Params& params, std::initializer_list<const char*> keys) {
+  std::vector<Param> out;
+  for (const char* key : keys) {
+    const Attr* value = params.find(key);
+    const bool is_no_consts = std::string_view(key) == "num_consts" && num_consts(params) == 0;
+    if (value != nullptr && !is_no_consts) out.push_back({key, *value});
+  }
+  return out;
+}
+
 Arrays custom_jvp_call(const std::string& name, const FlatFunction& f,
                        std::shared_ptr<const JvpRule> rule, const Arrays& args);
 Arrays custom_vjp_call(const std::string& name, const FlatFunction& f,

@@ -13,9 +13,6 @@ namespace reprise {
 namespace {
 
 const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("call_jaxpr"); }
-std::size_t num_consts(const Params& params) {
-  return static_cast<std::size_t>(params.get<std::int64_t>("num_consts"));
-}
 
 // Output types of custom_lin; not printed.
 struct TypesParam : OpaqueParam {
@@ -42,6 +39,7 @@ Arrays call_eval(const Arrays& x, const Params& params, const Types&) {
 }
 
 Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const auto fwd = rule_of<FwdRule>("custom_vjp", params, "fwd");
   const std::size_t consts = num_consts(params);
   for (std::size_t i = 0; i < consts; ++i) {
     if (dx[i]) {
@@ -49,7 +47,6 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
                                  "custom_vjp: a closed-over value has no derivative, got ", x[i].type());
     }
   }
-  const auto fwd = params.get_opaque<FwdRule>("fwd");
   auto [y, residuals] = [&] {
     const InUserCode user;
     return fwd->run(slice_of(x, consts, x.size()));
@@ -84,7 +81,7 @@ Arrays lin_eval(const Arrays&, const Params&, const Types&) {
 
 Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
   const auto residual_count = static_cast<std::size_t>(params.get<std::int64_t>("num_res"));
-  const auto bwd = params.get_opaque<BwdRule>("bwd");
+  const auto bwd = rule_of<BwdRule>("custom_vjp", params, "bwd");
   const std::vector<bool>& zeros = params.get_opaque<BoolsParam>("in_zeros")->values;
   const Types& out = params.get_opaque<TypesParam>("out_avals")->types;
   Arrays residuals, cts;
@@ -133,11 +130,11 @@ Types without_front(const Arrays& xs) {
 
 Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                    const Params& params) {
+  const auto fwd = rule_of<FwdRule>("custom_vjp", params, "fwd");
+  const auto bwd = rule_of<BwdRule>("custom_vjp", params, "bwd");
   const std::size_t consts = num_consts(params), outputs = body_of(params)->out.size();
   const auto b = batched_program(*body_of(params), axes, n, OutAxes::front,
                                  std::vector<bool>(outputs, true));
-  const auto fwd = params.get_opaque<FwdRule>("fwd");
-  const auto bwd = params.get_opaque<BwdRule>("bwd");
   const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
   Types in = body_of(params)->in_types();
   in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(consts));
@@ -169,13 +166,7 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
 }
 
 std::vector<Param> printed_call(const Params& params) {
-  std::vector<Param> out{{"name", params.get<std::string>("name")},
-                         {"bwd", *params.find("bwd")},
-                         {"call_jaxpr", body_of(params)},
-                         {"fwd", *params.find("fwd")}};
-  if (num_consts(params) != 0) out.push_back({"num_consts", *params.find("num_consts")});
-  out.push_back({"symbolic_zeros", *params.find("symbolic_zeros")});
-  return out;
+  return in_order(params, {"name", "bwd", "call_jaxpr", "fwd", "num_consts", "symbolic_zeros"});
 }
 std::vector<Param> printed_lin(const Params& params) {
   std::vector<Param> out;
@@ -193,6 +184,7 @@ constinit const Primitive custom_vjp_call_p{.name = "custom_vjp_call",
                                             .eval = call_eval,
                                             .jvp = call_jvp,
                                             .batch = call_batch,
+                                            .inlined_body = "call_jaxpr",
                                             .printed_params = printed_call};
 constinit const Primitive custom_lin_p{.name = "custom_lin",
                                        .kind = Kind::call,

@@ -79,6 +79,8 @@ struct LoopJvp {
   Loop loop;
   Arrays args;
   std::vector<bool> nonzero;  // per carry
+  std::vector<bool> is_tangent;  // per input of the new body
+  std::size_t extra_consts = 0;  // leading ones: arrays that custom rules close over
 };
 
 LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
@@ -107,12 +109,15 @@ LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
   const std::size_t extra = j->consts.size(), inputs = l.body->in.size();
   std::vector<Var> in(body->in.begin(), body->in.begin() + static_cast<std::ptrdiff_t>(extra));
   result.args = concat(slice_of(x, 0, l.cond_consts), j->consts);
+  result.is_tangent.assign(extra, false);
+  result.extra_consts = extra;
   std::size_t dot = extra + inputs;
   const std::size_t bounds[3] = {0, l.body_consts, inputs};
   Loop looped{nullptr, nullptr, l.cond_consts, extra + l.body_consts};
   for (std::size_t g = 0; g < 2; ++g) {
     for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
       in.push_back(j->program->in[extra + i]);
+      result.is_tangent.push_back(false);
       result.args.push_back(x[l.cond_consts + i]);
     }
     for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
@@ -120,6 +125,7 @@ LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
       const Array& primal = x[l.cond_consts + i];
       const Tangent& t = dx[l.cond_consts + i];
       in.push_back(j->program->in[dot++]);
+      result.is_tangent.push_back(true);
       result.args.push_back(t ? *t : instantiate_zeros(primal.type()));
       if (g == 0) ++looped.body_consts;
       if (g == 1) cond->in.push_back(cond->fresh(tangent_type(primal.type())));
@@ -139,10 +145,42 @@ Duals while_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   return {slice_of(out, 0, carry), spread(j.nonzero, out, carry)};
 }
 
+// The part of a differentiated body that needs no tangents, with what only the tangents would read
+// (JAX runs it too); null if a call computes a primal and a tangent at once.
+ProgramPtr primal_part(const Program& body, const std::vector<bool>& is_tangent, std::size_t carries) {
+  auto primal = std::make_shared<Program>(body);
+  std::vector<bool> unknown(body.types.size());
+  auto is_unknown = [&](const Atom& a) { return a.is_var() && unknown[static_cast<std::size_t>(a.var)]; };
+  primal->in.clear();
+  for (std::size_t i = 0; i < body.in.size(); ++i) {
+    if (!is_tangent[i]) primal->in.push_back(body.in[i]);
+    unknown[static_cast<std::size_t>(body.in[i])] = is_tangent[i];
+  }
+  primal->eqns.clear();
+  for (const Equation& e : body.eqns) {
+    const bool skip = std::any_of(e.in.begin(), e.in.end(), is_unknown);
+    if (!skip) primal->eqns.push_back(e);
+    for (Var v : e.out) unknown[static_cast<std::size_t>(v)] = skip;
+  }
+  primal->out.resize(carries);
+  if (std::any_of(primal->out.begin(), primal->out.end(), is_unknown)) return nullptr;
+  return primal;
+}
+
 // The primal loop runs now; the whole differentiated loop is recorded for later.
 Duals while_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
-  Arrays out = while_p.bind(x, params);
   const LoopJvp j = jvp_loop(x, dx, params);
+  Loop primal = loop_of(params);
+  Arrays args = x;
+  if (ProgramPtr body = primal_part(*j.loop.body, j.is_tangent, j.nonzero.size())) {
+    args = slice_of(x, 0, primal.cond_consts);
+    for (std::size_t i = 0; i < j.is_tangent.size(); ++i) {
+      if (!j.is_tangent[i]) args.push_back(j.args[primal.cond_consts + i]);
+    }
+    primal.body_consts += j.extra_consts;
+    primal.body = std::move(body);
+  }
+  Arrays out = bind_while(primal, args);
   const Arrays both = bind_while(j.loop, j.args);
   return {std::move(out), spread(j.nonzero, both, j.nonzero.size())};
 }

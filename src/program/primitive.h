@@ -54,6 +54,8 @@ struct Primitive {
   // Drops unused outputs from a call equation; fills which inputs are still needed.
   std::optional<Equation> (*dce)(const Program&, const Equation&,
                                  const std::vector<bool>& used_outputs) = nullptr;
+  // For calls: the param that holds a body which computes the same.
+  const char* inlined_body = nullptr;
   // Params to print, in printing order, when not simply all of them sorted by name.
   std::vector<Param> (*printed_params)(const Params&) = nullptr;
   // The inverse for the parser: params as printed -> params as bound.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ops/lax.h"
+#include "ops/records.h"
 #include "program/check.h"
 #include "transform/dce.h"
 
@@ -103,6 +104,20 @@ Type tangent_type(const Type& t) {
 }
 
 Array instantiate_zeros(const Type& t) { return lax::zeros(tangent_type(t)); }
+
+Array linear_zeros(const Tangents& beside, const Type& t) {
+  const Type type = tangent_type(t);
+  const Array zero = make_number(make_literal(type.dtype, 0));
+  if (type.shape.empty()) return zero;
+  Arrays tangents;
+  for (const Tangent& dx : beside) {
+    if (dx) tangents.push_back(*dx);
+  }
+  Trace* const linear = target_trace(tangents);
+  REPRISE_INVARIANT(linear != nullptr);
+  return linear->record(broadcast_in_dim_p, {zero},
+                        {{"broadcast_dimensions", Ints{}}, {"shape", type.shape}}, {type})[0];
+}
 
 Duals jvp(const Program& p, const Arrays& primals, const Tangents& tangents) {
   return DualWalk(p, /*linear=*/false, {}).run(primals, tangents);

@@ -55,6 +55,8 @@ std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,
 
 // Zeros of the tangent type of `t`: same shape; float0 for integers, bools and keys.
 Array instantiate_zeros(const Type& t);
+// The same, recorded in the linear program that the given tangents belong to.
+Array linear_zeros(const Tangents& beside, const Type& t);
 Type tangent_type(const Type& t);
 
 }  // namespace reprise

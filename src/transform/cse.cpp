@@ -1,0 +1,47 @@
+#include "transform/cse.h"
+
+#include <unordered_map>
+
+#include "transform/rewrite.h"
+
+namespace reprise {
+namespace {
+
+std::size_t hash_of(const Equation& e) {
+  std::size_t h = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
+  for (const Atom& a : e.in) {
+    const auto part = a.is_var() ? static_cast<std::size_t>(a.var) : static_cast<std::size_t>(a.literal.natural);
+    h = h * 1000003 + part;
+  }
+  return h;
+}
+bool same(const Equation& a, const Equation& b) {
+  return a.prim == b.prim && a.in == b.in && a.params == b.params && a.out.size() == b.out.size();
+}
+
+}  // namespace
+
+Program cse(const Program& p) {
+  Rewriter rewrite(p);
+  std::unordered_multimap<std::size_t, Equation> seen;
+  for (const Equation& e : p.eqns) {
+    Equation now = e;
+    now.in = rewrite.read_all(e.in);
+    now.params = map_programs(e.params, "cse", cse);
+    const std::size_t h = hash_of(now);
+    const auto [first, last] = seen.equal_range(h);
+    const Equation* earlier = nullptr;
+    for (auto it = first; it != last; ++it) {
+      if (same(it->second, now)) earlier = &it->second;
+    }
+    if (earlier != nullptr) {
+      for (std::size_t k = 0; k < e.out.size(); ++k) rewrite.replace(e.out[k], Atom::of(earlier->out[k]));
+      continue;
+    }
+    seen.emplace(h, now);
+    rewrite.append(std::move(now));
+  }
+  return rewrite.finish();
+}
+
+}  // namespace reprise

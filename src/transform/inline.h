@@ -1,0 +1,14 @@
+// Calls opened in place.
+//
+//   inline_calls:  { ... b = jit[f] a ... }   =>   { ... body of f on a ... }
+#pragma once
+
+#include "program/program.h"
+
+namespace reprise {
+
+// Opens every call whose record names a body that may stand for it (jit, custom rules), at any depth;
+// loops and branches stay, with calls inside their bodies opened.
+Program inline_calls(const Program&);
+
+}  // namespace reprise

@@ -1,0 +1,28 @@
+// Rebuilding a program equation by equation: what passes that replace values share.
+#pragma once
+
+#include "program/primitive.h"
+
+namespace reprise {
+
+class Rewriter {
+ public:
+  explicit Rewriter(const Program& p);
+  Atom read(const Atom&) const;           // what stands for this value now
+  void replace(Var v, const Atom& by) { now_[static_cast<std::size_t>(v)] = by; }
+  std::vector<Atom> read_all(const std::vector<Atom>&) const;
+  void append(Equation e) { program_.eqns.push_back(std::move(e)); }
+  // Appends the equations of another program, its inputs standing for `args`; its outputs.
+  std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args);
+  Program finish();
+
+ private:
+  const Program& from_;
+  Program program_;
+  std::vector<Atom> now_;
+};
+
+// Applies a pass to every program inside an equation's params, once per program object.
+Params map_programs(const Params&, const char* pass, Program (*f)(const Program&));
+
+}  // namespace reprise
