@@ -3,7 +3,9 @@
 if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(REPRISE_CCACHE ccache)
   if(REPRISE_CCACHE)
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${REPRISE_CCACHE})
+    # Paths relative to the sources: a second clone finds what the first one compiled.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${REPRISE_CCACHE})
   endif()
 endif()
 

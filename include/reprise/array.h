@@ -145,6 +145,8 @@ class Index;        // one position of an indexing expression (ops_shape.h)
 class IndexUpdate;  // the elements at an index, to be changed
 
 class Array {
+  using I = const Index&;
+
  public:
   Array() = default;  // holds nothing: assign before use
   // A C++ number is a weakly typed scalar: f32, i32 or bool.
@@ -193,7 +195,6 @@ class Array {
   // x[i], x[slice(1, 3)], x[indices]; x(i, slice(1, 3), all); x.at(i).set(v), .add(v), ...
   // One Index for each of the first dimensions; include ops.h. (Overloads and not a template: the
   // conversion to Index notes the line.)
-  using I = const Index&;
   Array operator[](I) const;
   Array operator()(I) const;
   Array operator()(I, I) const;

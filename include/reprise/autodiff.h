@@ -69,16 +69,21 @@ struct Grad : CallOperator<Grad<with_value, aux, F, I...>, F> {
     const auto applied = apply_to(f, std::move(args), at);
     GradOutputs g = value_and_grad(applied.callee(), applied.leaves(),
                                    applied.leaves_of(std::index_sequence<I...>{}), aux);
-    std::size_t next = 0;
-    auto gradient = [&](auto like) {
+    // g.grads has the leaves of the differentiated arguments in argument order.
+    auto gradient = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
+      auto like = std::get<K>(applied.args());
+      const std::vector<bool> active = applied.leaves_of(std::index_sequence<I...>{});
+      const std::vector<bool> mine = applied.leaves_of(std::index_sequence<K>{});
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < mine.size() && !mine[i]; ++i) next += active[i] ? 1 : 0;
       tree::replace_leaves(like, g.grads, next);
       return like;
     };
     auto grads = [&] {
       if constexpr (sizeof...(I) == 1) {
-        return (gradient(std::get<I>(applied.args())), ...);
+        return (gradient(std::integral_constant<std::size_t, I>{}), ...);
       } else {
-        return std::tuple{gradient(std::get<I>(applied.args()))...};
+        return std::tuple{gradient(std::integral_constant<std::size_t, I>{})...};
       }
     }();
     if constexpr (!with_value && !aux) {
@@ -204,9 +209,21 @@ auto linearize(const F& f, const A&... args) {
 }
 
 // ------------------------------------------------------------------------------------------- vmap
+// One axis per argument (its leaves share it), nullopt: not mapped. Empty: axis 0 of each.
+class InAxes {
+ public:
+  using Axis = std::optional<std::int64_t>;
+  InAxes() = default;
+  InAxes(std::initializer_list<Axis> axes) : axes_(axes) {}  // NOLINT: implicit by design
+  template <std::same_as<std::vector<Axis>> V>  // not from braces: {{0, 1}} means {0, 1}
+  InAxes(V axes) : axes_(std::move(axes)) {}  // NOLINT: implicit by design
+  const std::vector<Axis>& axes() const { return axes_; }
+
+ private:
+  std::vector<Axis> axes_;
+};
 struct VmapOptions {
-  // One axis per argument (its leaves share it), nullopt: not mapped. Default: axis 0 of each.
-  std::optional<std::vector<std::optional<std::int64_t>>> in_axes = std::nullopt;
+  InAxes in_axes = {};
   // One axis for all results, or one per result leaf.
   std::vector<std::optional<std::int64_t>> out_axes = {0};
   std::optional<std::int64_t> axis_size = std::nullopt;
@@ -224,12 +241,12 @@ struct Vmap : CallOperator<Vmap<F>, F> {
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
     const auto applied = apply_to(f, std::move(args), at);
-    if (options.in_axes) check_axes_count(options.in_axes->size(), sizeof...(A));
+    const auto& given = options.in_axes.axes();
+    if (!given.empty()) check_axes_count(given.size(), sizeof...(A));
     std::vector<std::optional<std::int64_t>> axes;
     std::size_t i = 0;
     auto add = [&](const auto& a) {
-      axes.insert(axes.end(), tree_leaves(a).size(),
-                  options.in_axes ? (*options.in_axes)[i] : std::optional<std::int64_t>(0));
+      axes.insert(axes.end(), tree_leaves(a).size(), given.empty() ? InAxes::Axis(0) : given[i]);
       ++i;
     };
     std::apply([&](const auto&... a) { (add(a), ...); }, applied.args());

@@ -6,8 +6,11 @@
 //   rp::max(x, {0, 2});             // over two axes
 //   rp::einsum("bij,bjk->bik", a, b);
 //
-// Axes count from 0; negative ones from the end. An axis out of range or named twice is a TypeError.
+// Axes count from 0; negative ones from the end. An axis out of range or named twice is a
+// TypeError.
 #pragma once
+
+#include "reprise/array.h"
 
 #include <cstdint>
 #include <initializer_list>
@@ -16,8 +19,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "reprise/array.h"
 
 namespace reprise {
 
@@ -28,8 +29,8 @@ class ReduceAxes {
   ReduceAxes(std::nullopt_t) {}  // NOLINT: implicit by design, here and below
   template <class T, class = std::enable_if_t<std::is_integral_v<T> && !std::is_same_v<T, bool>>>
   ReduceAxes(T axis) : axes_(std::in_place, 1, static_cast<std::int64_t>(axis)) {}  // NOLINT
-  ReduceAxes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}              // NOLINT
-  ReduceAxes(std::vector<std::int64_t> axes) : axes_(std::move(axes)) {}             // NOLINT
+  ReduceAxes(std::initializer_list<std::int64_t> axes) : axes_(axes) {}             // NOLINT
+  ReduceAxes(std::vector<std::int64_t> axes) : axes_(std::move(axes)) {}            // NOLINT
   const std::optional<std::vector<std::int64_t>>& axes() const { return axes_; }
 
  private:

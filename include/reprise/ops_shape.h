@@ -23,7 +23,8 @@ namespace reprise {
 // ------------------------------------------------------------------------------------------ shape
 Array reshape(Operand x, Shape shape);  // one dimension may be -1: what is left
 Array ravel(Operand x);                 // all elements in one dimension, row by row
-Array transpose(Operand x, const std::optional<Shape>& axes = std::nullopt);  // default: reversed
+Array transpose(Operand x);  // the axes reversed
+Array transpose(Operand x, const Shape& axes);
 Array T(Operand x);
 Array swapaxes(Operand x, std::int64_t axis1, std::int64_t axis2);
 Array moveaxis(Operand x, std::int64_t source, std::int64_t destination);

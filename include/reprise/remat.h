@@ -1,17 +1,25 @@
-// Looking at what differentiation keeps and recomputes.
+// Gradient checkpointing: which values are kept from the forward pass and which are played again.
 //
-//   rp::FwdBwd p = rp::fwd_bwd(f, W, x);
-//   std::cout << p.forward << p.backward;
+//   auto g = rp::checkpoint(f, {.policy = rp::checkpoint_policies::dots_saveable});
+//   rp::print_saved_residuals(f, RP_ARGS(W, x));     // "f32[5,4] from the argument W" ...
+//   rp::print_fwd_bwd(g, W, x);                       // the two programs, side by side
 #pragma once
 
+#include <iosfwd>
+#include <string>
+#include <variant>
+#include <vector>
+
 #include "reprise/autodiff.h"
+#include "reprise/policies.h"
 
 namespace reprise {
 
-// The two programs of a differentiated function. `forward` returns the outputs and then the residuals;
-// `backward` takes the residuals and then the cotangents.
-struct FwdBwd {
-  Jaxpr forward, backward;
+struct CheckpointOptions {
+  Policy policy = {};  // none: nothing is saved
+  // Forbid merging the recomputation with the forward pass: for all operands, or one flag per argument.
+  std::variant<bool, std::vector<bool>> prevent_cse = true;
+  bool strict = false;  // a name in the policy that the function does not carry is an error, not a warning
 };
 
 // Names the arrays of a tree, so that policies and residual tables can speak of them.
@@ -22,14 +30,86 @@ T checkpoint_name(const T& tree, const std::string& name) {
   return tree_map([&](const Array& x) { return checkpoint_name(x, name); }, tree);
 }
 
+// One value that the backward pass reads from the forward pass.
+struct SavedResidual {
+  Type type;
+  std::size_t bytes = 0;
+  std::string origin;  // "from the argument W1", "output of sin from file:line (g)", "named 'a' from ..."
+  std::string name;    // of a named value
+  Location at;
+};
+std::ostream& operator<<(std::ostream&, const SavedResidual&);  // JAX's line
+
+// The two programs of a differentiated function. `forward` returns the outputs and then the residuals;
+// `backward` takes the residuals and then the cotangents.
+struct FwdBwd {
+  Jaxpr forward, backward;
+};
+std::ostream& operator<<(std::ostream&, const FwdBwd&);  // side by side
+
 namespace detail {
+// `argument` tells for each leaf which argument it belongs to.
+Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
+                  const CheckpointOptions& options);
+std::string new_identity();
+std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args);
 FwdBwd fwd_bwd(const Callee& f, const Arrays& args);
+void print(const std::vector<SavedResidual>&);
+void print(const FwdBwd&);
+
+template <class F>
+struct Checkpoint : CallOperator<Checkpoint<F>, F> {
+  F f;
+  CheckpointOptions options;
+  std::string identity;  // of this wrapper and its copies, when the function has none of its own
+  Checkpoint(F fn, CheckpointOptions o) : f(std::move(fn)), options(std::move(o)), identity(identity_of(f)) {
+    if (identity.empty()) identity = new_identity();
+  }
+
+  template <class... A>
+  auto call(Location at, std::tuple<A...> args) const {
+    const auto applied = apply_to(f, std::move(args), at);
+    Callee callee = applied.callee();
+    callee.identity = identity + applied.key();
+    std::vector<std::size_t> argument;
+    std::size_t i = 0;
+    auto add = [&](const auto& a) {
+      argument.insert(argument.end(), tree_leaves(a).size(), i);
+      ++i;
+    };
+    std::apply([&](const auto&... a) { (add(a), ...); }, applied.args());
+    return applied.result(checkpoint(callee, applied.leaves(), argument, options));
+  }
+};
+}  // namespace detail
+
+// f, whose intermediate values are recomputed in the backward pass as the policy says.
+template <class F>
+detail::Checkpoint<F> checkpoint(F f, CheckpointOptions options = {}) {
+  return {std::move(f), std::move(options)};
+}
+template <class F>
+detail::Checkpoint<F> remat(F f, CheckpointOptions options = {}) {
+  return {std::move(f), std::move(options)};
 }
 
+template <class F, class... A>
+std::vector<SavedResidual> saved_residuals(const F& f, const A&... args) {
+  const auto applied = detail::inspect(f, Location{}, args...);
+  return detail::saved_residuals(applied.callee(), applied.leaves());
+}
+template <class F, class... A>
+void print_saved_residuals(const F& f, const A&... args) {
+  detail::print(saved_residuals(f, args...));
+}
 template <class F, class... A>
 FwdBwd fwd_bwd(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);
   return detail::fwd_bwd(applied.callee(), applied.leaves());
+}
+template <class F, class... A>
+void print_fwd_bwd(const F& f, const A&... args) {
+  detail::print(fwd_bwd(f, args...));
 }
 
 }  // namespace reprise

@@ -6,6 +6,7 @@
 #include "api/flat.h"
 #include "api/linear_map.h"
 #include "ops/lax.h"
+#include "ops/records.h"
 #include "transform/jvp.h"
 #include "transform/transpose.h"
 
@@ -207,17 +208,21 @@ Array jacobian_basis(const Type& t) {
   const std::int64_t n = t.size();
   const Array row = lax::iota(Dtype::i32, {n, n}, 0);
   const Array column = lax::iota(Dtype::i32, {n, n}, 1);
-  const Array same = lax::eq(row, column);
-  const Array units = lax::convert(same, t.dtype);
+  const Array shifted = lax::add(row, lax::const_like(row, 0));
+  const Array same = lax::eq(shifted, column);
+  const Array identity_matrix = lax::convert(same, t.dtype);
+  Array units = lax::split(identity_matrix, {n}, 1)[0];
   Shape shape = t.shape;
   shape.insert(shape.begin(), n);
-  return lax::reshape(units, shape);
+  units = lax::reshape(units, shape);
+  return convert_element_type_p.bind1({units}, {{"new_dtype", t.dtype}, {"weak_type", false}});
 }
 
 Array jacobian_shape(const Array& stacked, const Type& unit, bool unit_first) {
   Shape rest(stacked.shape().begin() + 1, stacked.shape().end());
   Array j = stacked;
   if (unit_first) j = lax::moveaxis(j, 0, j.ndim() - 1);  // pushed tangents: the unit axis is last
+  j = lax::split(j, {unit.size()}, unit_first ? j.ndim() - 1 : 0)[0];
   Shape shape = unit_first ? rest : unit.shape;
   const Shape& tail = unit_first ? unit.shape : rest;
   shape.insert(shape.end(), tail.begin(), tail.end());

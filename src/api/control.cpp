@@ -1,6 +1,7 @@
 // scan, cond, switch_, while_loop, custom rules: trace the functions, bind one equation.
 #include "reprise/control.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "api/flat.h"
@@ -11,6 +12,8 @@
 #include "control/scan.h"
 #include "ops/lax.h"
 #include "ops/records.h"
+#include "remat/checkpoint.h"
+#include "transform/dce.h"
 
 namespace reprise {
 
@@ -19,6 +22,7 @@ std::span<const Primitive* const> all_primitives() {
     std::vector<const Primitive*> list;
     for (const Primitive* p : basic_primitives()) list.push_back(p);
     for (const Primitive* p : control_primitives()) list.push_back(p);
+    list.push_back(&remat_p);
     return list;
   }();
   return all;
@@ -75,6 +79,75 @@ bool settle_carry(const char* op, Arrays& init, const Types& out) {
   return changed;
 }
 
+bool is_input(const Program& p, std::size_t output, std::size_t input) {
+  return p.out[output].is_var() && p.out[output].var == p.in[input];
+}
+
+// A copy of a loop body without the carries that it hands on unchanged: those become constants, in
+// front of the others.
+struct FixedCarries {
+  std::shared_ptr<Program> body;
+  Arrays consts, init;
+};
+FixedCarries fix_carries(const Traced& t, const Arrays& init, const std::vector<bool>& fixed) {
+  FixedCarries result{std::make_shared<Program>(*t.program), {}, {}};
+  Program& body = *result.body;
+  const std::size_t consts = t.consts.size();
+  std::vector<Var> front, carries;
+  body.out.clear();
+  for (std::size_t k = 0; k < init.size(); ++k) {
+    (fixed[k] ? front : carries).push_back(t.program->in[consts + k]);
+    (fixed[k] ? result.consts : result.init).push_back(init[k]);
+    if (!fixed[k]) body.out.push_back(t.program->out[k]);
+  }
+  body.out.insert(body.out.end(), t.program->out.begin() + static_cast<std::ptrdiff_t>(init.size()),
+                  t.program->out.end());
+  const auto args = t.program->in.begin() + static_cast<std::ptrdiff_t>(consts);
+  front.insert(front.end(), t.program->in.begin(), args);
+  front.insert(front.end(), carries.begin(), carries.end());
+  front.insert(front.end(), args + static_cast<std::ptrdiff_t>(init.size()), t.program->in.end());
+  body.in = std::move(front);
+  result.consts = concat(result.consts, t.consts);
+  return result;
+}
+
+// Binds the loop without carries and stacked outputs that are inputs unchanged.
+Arrays bind_forwarded_scan(ScanShape shape, const Traced& t, const Arrays& init, const Arrays& xs) {
+  const Program& p = *t.program;
+  std::vector<bool> fixed;
+  for (std::size_t k = 0; k < init.size(); ++k) fixed.push_back(is_input(p, k, t.consts.size() + k));
+  std::vector<std::optional<std::size_t>> forwarded;  // per stacked output: the scanned input
+  for (std::size_t k = init.size(); k < p.out.size(); ++k) {
+    forwarded.emplace_back();
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      if (is_input(p, k, t.consts.size() + init.size() + i)) forwarded.back() = i;
+    }
+  }
+  const bool any = std::find(fixed.begin(), fixed.end(), true) != fixed.end() ||
+                   std::any_of(forwarded.begin(), forwarded.end(), [](const auto& f) { return f.has_value(); });
+  ProgramPtr body = t.program;  // the traced object itself, so that equal loops are shared
+  Arrays consts = t.consts, moving = init;
+  if (any) {
+    FixedCarries f = fix_carries(t, init, fixed);
+    const std::vector<Atom> out = std::move(f.body->out);
+    f.body->out.assign(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(f.init.size()));
+    for (std::size_t k = 0; k < forwarded.size(); ++k) {
+      if (!forwarded[k]) f.body->out.push_back(out[f.init.size() + k]);
+    }
+    body = std::move(f.body);
+    consts = std::move(f.consts);
+    moving = std::move(f.init);
+  }
+  shape.consts = consts.size();
+  shape.carry = moving.size();
+  const Arrays out = bind_scan(shape, body, concat(concat(consts, moving), xs));
+  Arrays all;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < init.size(); ++k) all.push_back(fixed[k] ? init[k] : out[next++]);
+  for (const auto& f : forwarded) all.push_back(f ? xs[*f] : out[next++]);
+  return all;
+}
+
 }  // namespace
 
 Array next_index(const Array& i) { return lax::add(i, lax::const_like(i, 1)); }
@@ -108,14 +181,14 @@ Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions
     t = trace_with();
     settle_carry("scan", init, t.program->out_types());
   }
-  shape.consts = t.consts.size();
-  return finished(bind_scan(shape, t.program, concat(concat(t.consts, init), xs)));
+  return finished(bind_forwarded_scan(shape, t, init, xs));
 }
 
 Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arrays& operands,
             bool is_switch) {
   if (branches.empty()) fail<TypeError>("switch_: at least one branch is needed, got none");
   const AtUser at(branches[0].at);
+  if (is_switch && branches.size() == 1) return branches[0].run(operands);
   if (chooser.ndim() != 0) fail<TypeError>("cond: the predicate must be a scalar, got ", chooser.type());
   Array index = chooser;
   if (is_switch) {
@@ -171,11 +244,29 @@ Arrays while_loop(const Callee& cond, const Callee& body, Arrays init) {
   if (pred.size() != 1 || pred[0].dtype != Dtype::bool_ || !pred[0].shape.empty()) {
     fail<TypeError>("while_loop: the condition must return a scalar bool, got ", join(pred, ", "));
   }
-  const Arrays args = concat(concat(test.consts, step.consts), init);
-  return finished(while_p.bind(args, {{"body_jaxpr", step.program},
-                                      {"body_nconsts", static_cast<std::int64_t>(step.consts.size())},
-                                      {"cond_jaxpr", test.program},
-                                      {"cond_nconsts", static_cast<std::int64_t>(test.consts.size())}}));
+  // A carry that the body hands on and the condition does not read is a constant of the body.
+  const std::vector<bool> read = dce(*test.program, {true}).used_inputs;
+  std::vector<bool> fixed;
+  auto kept = std::make_shared<Program>(*test.program);
+  kept->in.resize(test.consts.size());
+  for (std::size_t k = 0; k < init.size(); ++k) {
+    const std::size_t at_test = test.consts.size() + k;
+    fixed.push_back(is_input(*step.program, k, step.consts.size() + k) && !read[at_test]);
+    if (!fixed[k]) kept->in.push_back(test.program->in[at_test]);
+  }
+  const bool any = std::find(fixed.begin(), fixed.end(), true) != fixed.end();
+  FixedCarries f{nullptr, step.consts, init};
+  if (any) f = fix_carries(step, init, fixed);
+  const Arrays args = concat(concat(test.consts, f.consts), f.init);
+  const Arrays out = while_p.bind(
+      args, {{"body_jaxpr", any ? ProgramPtr(f.body) : step.program},
+             {"body_nconsts", static_cast<std::int64_t>(f.consts.size())},
+             {"cond_jaxpr", any ? ProgramPtr(kept) : test.program},
+             {"cond_nconsts", static_cast<std::int64_t>(test.consts.size())}});
+  Arrays all;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < init.size(); ++k) all.push_back(fixed[k] ? init[k] : out[next++]);
+  return finished(std::move(all));
 }
 
 Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule, const Arrays& args) {

@@ -1,20 +1,27 @@
 // The programs of a differentiated function, for people to read.
+#include "api/inspect.h"
+
 #include "api/flat.h"
 #include "api/linear_map.h"
-#include "reprise/remat.h"
 
 namespace reprise::detail {
 
-FwdBwd fwd_bwd(const Callee& f, const Arrays& args) {
-  const AtUser at(f.at);
+ForwardProgram trace_forward(const Callee& f, const Arrays& args) {
+  ForwardProgram result;
   auto forward = [&](const Arrays& x) {
     const VjpOutputs v = vjp(f, x);
+    result.outputs = v.out.size();
     Arrays out = v.out;
     for (const Residual& r : v.map.residuals()) out.push_back(r.value);
     return out;
   };
-  Traced fwd = trace(forward, types_of(args), {.transform = "fwd_bwd", .arg_names = f.arg_names});
+  result.traced = trace(forward, types_of(args), {.transform = "fwd_bwd", .arg_names = f.arg_names});
+  return result;
+}
 
+FwdBwd fwd_bwd(const Callee& f, const Arrays& args) {
+  const AtUser at(f.at);
+  const Traced fwd = trace_forward(f, args).traced;
   const VjpOutputs v = vjp(f, args);
   Types in;
   for (const Residual& r : v.map.residuals()) in.push_back(r.type);
@@ -26,9 +33,8 @@ FwdBwd fwd_bwd(const Callee& f, const Arrays& args) {
     const Arrays cts(x.begin() + static_cast<std::ptrdiff_t>(residuals), x.end());
     return LinearMapPtr{std::move(map)}.transposed(cts, {});
   };
-  Traced bwd = trace(backward, in, {.transform = "fwd_bwd"});
-  return {Jaxpr(std::move(fwd.program), std::move(fwd.consts)),
-          Jaxpr(std::move(bwd.program), std::move(bwd.consts))};
+  const Traced bwd = trace(backward, in, {.transform = "fwd_bwd"});
+  return {Jaxpr(fwd.program, fwd.consts), Jaxpr(bwd.program, bwd.consts)};
 }
 
 }  // namespace reprise::detail

@@ -20,6 +20,7 @@ Literal make_literal(Dtype dtype, double value, bool weak_type) {
   Literal l;
   l.dtype = dtype;
   l.weak_type = weak_type;
+  if (dtype == Dtype::float0) return l;
   visit_dtype(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (is_floating_element<T>) {
@@ -34,6 +35,10 @@ Literal make_literal(Dtype dtype, double value, bool weak_type) {
 }
 
 void store_literal(const Literal& l, void* element) {
+  if (l.dtype == Dtype::float0) {  // one byte without meaning
+    std::memset(element, 0, 1);
+    return;
+  }
   visit_dtype(l.dtype, [&](auto tag) {
     using T = decltype(tag);
     T value;
@@ -51,6 +56,7 @@ void store_literal(const Literal& l, void* element) {
 Literal load_literal(Dtype dtype, const void* element) {
   Literal l;
   l.dtype = dtype;
+  if (dtype == Dtype::float0) return l;
   visit_dtype(dtype, [&](auto tag) {
     using T = decltype(tag);
     T value;

@@ -1,11 +1,11 @@
 #include "array/number_text.h"
 
+#include "base/dtype.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
-
-#include "base/dtype.h"
 
 namespace reprise {
 namespace {
@@ -45,8 +45,10 @@ std::string shortest_half(T value) {
 template <class T>
 Decimal shortest_decimal(T value) {
   std::string text;
-  if constexpr (is_half<T>) text = shortest_half(value);
-  else text = number(value, std::chars_format::scientific);
+  if constexpr (is_half<T>)
+    text = shortest_half(value);
+  else
+    text = number(value, std::chars_format::scientific);
   Decimal d;
   d.negative = text[0] == '-';
   const std::size_t e = text.find('e');

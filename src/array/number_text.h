@@ -1,9 +1,9 @@
 // Numbers as Python and numpy print them.
 #pragma once
 
-#include <string>
-
 #include "base/half.h"
+
+#include <string>
 
 namespace reprise {
 

@@ -1,14 +1,14 @@
 // Arrays as numpy prints them: one format for all elements, nested brackets, lines of 75 columns,
 // `...` for the middle of arrays with more than 1000 elements.
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <ostream>
-#include <vector>
-
 #include "array/access.h"
 #include "array/number_text.h"
 #include "base/cast.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <ostream>
+#include <vector>
 
 namespace reprise {
 namespace {
@@ -60,7 +60,9 @@ Words align_right(Words words) {
 
 // Numbers from here on are scientific: what the type can hold in plain digits.
 template <class T>
-constexpr double scientific_from = sizeof(T) == 8 ? 1e8 : sizeof(T) == 4 ? 1e6 : 1e3;
+constexpr double scientific_from = sizeof(T) == 8   ? 1e8
+                                   : sizeof(T) == 4 ? 1e6
+                                                    : 1e3;
 
 template <class T>
 bool needs_exponents(const std::vector<T>& values) {
@@ -74,8 +76,8 @@ bool needs_exponents(const std::vector<T>& values) {
   }
   if (largest == 0) return false;
   const auto in_type = [](C v) { return static_cast<C>(cast_element<T>(v)); };
-  return largest >= static_cast<C>(scientific_from<T>) || smallest < in_type(static_cast<C>(1e-4)) ||
-         in_type(largest / smallest) > 1000;
+  return largest >= static_cast<C>(scientific_from<T>) ||
+         smallest < in_type(static_cast<C>(1e-4)) || in_type(largest / smallest) > 1000;
 }
 
 // Widths shared by all numbers of an array; the point is aligned.
@@ -134,8 +136,10 @@ Words words_of(const Array& x, const std::vector<std::int64_t>& shown) {
   if constexpr (is_floating_element<T>) return floating_words(values);
   Words words;
   for (T value : values) {
-    if constexpr (std::is_same_v<T, bool>) words.push_back(value ? " True" : "False");
-    else if constexpr (std::is_integral_v<T>) words.push_back(std::to_string(value));
+    if constexpr (std::is_same_v<T, bool>)
+      words.push_back(value ? " True" : "False");
+    else if constexpr (std::is_integral_v<T>)
+      words.push_back(std::to_string(value));
   }
   return align_right(std::move(words));
 }
@@ -195,9 +199,12 @@ std::string scalar_text(const Array& x) {
   return visit_dtype(x.dtype(), [&](auto tag) -> std::string {
     using T = decltype(tag);
     const T value = *elements<T>(x);
-    if constexpr (std::is_same_v<T, bool>) return value ? "True" : "False";
-    else if constexpr (std::is_integral_v<T>) return std::to_string(value);
-    else return numpy_scalar(value);
+    if constexpr (std::is_same_v<T, bool>)
+      return value ? "True" : "False";
+    else if constexpr (std::is_integral_v<T>)
+      return std::to_string(value);
+    else
+      return numpy_scalar(value);
   });
 }
 

@@ -10,13 +10,21 @@
 #include "control/records.h"
 #include "transform/dce.h"
 #include "transform/jvp.h"
+#include "transform/partial_eval.h"
 #include "transform/transpose.h"
 #include "transform/vmap.h"
 
 namespace reprise {
 namespace {
 
-const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
+// jit[name jaxpr] and closed_call[call_jaxpr] share all rules.
+bool is_jit(const Params& params) { return params.find("name") != nullptr; }
+const char* body_key(const Params& params) { return is_jit(params) ? "jaxpr" : "call_jaxpr"; }
+const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>(body_key(params)); }
+Arrays bind_call(const Params& params, const ProgramPtr& body, const Arrays& args) {
+  const Primitive& prim = is_jit(params) ? jit_p : closed_call_p;
+  return prim.bind(args, params.with(body_key(params), body));
+}
 
 Types jit_type(const Types& in, const Params& params) {
   check_operands("jit", *body_of(params), in);
@@ -30,7 +38,7 @@ Arrays jit_eval(const Arrays& x, const Params& params, const Types&) {
 Duals jit_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const auto j = jvp_program(*body_of(params), nonzero_mask(dx));
   const Arrays args = concat(concat(j->consts, x), nonzero_only(dx));
-  const Arrays out = jit_p.bind(args, params.with("jaxpr", j->program));
+  const Arrays out = bind_call(params, j->program, args);
   const std::size_t primals = j->nonzero_out.size();
   return {slice_of(out, 0, primals), spread(j->nonzero_out, out, primals)};
 }
@@ -75,7 +83,7 @@ Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
     return prune_outputs(*lin->known, body.out.size(), lin->consts.size());
   });
   const Arrays kept =
-      jit_p.bind(concat(lin->consts, x), params.with("jaxpr", pruned->program));
+      bind_call(params, pruned->program, concat(lin->consts, x));
   Arrays out;
   for (std::size_t k = 0; k < pruned->from_input.size(); ++k) {
     const auto& input = pruned->from_input[k];
@@ -85,7 +93,7 @@ Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   std::size_t next = body.out.size();
   for (const auto& input : lin->forwarded) linear_args.push_back(input ? x[*input] : out[next++]);
   const Arrays tangents =
-      jit_p.bind(concat(linear_args, nonzero_only(dx)), params.with("jaxpr", lin->linear));
+      bind_call(params, lin->linear, concat(linear_args, nonzero_only(dx)));
   out.resize(body.out.size());
   return {std::move(out), spread(lin->nonzero, tangents)};
 }
@@ -99,7 +107,7 @@ Tangents jit_transpose(const Tangents& ct, const Primals& x, const Types& in, co
   }
   const auto t = transposed_program(*body_of(params), is_linear, nonzero_mask(ct));
   args = concat(concat(t->consts, args), nonzero_only(ct));
-  const Arrays back = jit_p.bind(args, params.with("jaxpr", t->program));
+  const Arrays back = bind_call(params, t->program, args);
   Tangents result(in.size());
   std::size_t k = 0, next = 0;
   for (std::size_t i = 0; i < in.size(); ++i) {
@@ -111,13 +119,13 @@ Tangents jit_transpose(const Tangents& ct, const Primals& x, const Types& in, co
 Batched jit_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                   const Params& params) {
   const auto b = batched_program(*body_of(params), axes, n, OutAxes::natural);
-  return {jit_p.bind(concat(b->consts, x), params.with("jaxpr", b->program)), b->out_axes};
+  return {bind_call(params, b->program, concat(b->consts, x)), b->out_axes};
 }
 
 std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
   const auto live = dce_body(*body_of(e.params), used);
   Equation shrunk = e;
-  shrunk.params = e.params.with("jaxpr", live->program);
+  shrunk.params = e.params.with(body_key(e.params), live->program);
   shrunk.in.clear();
   shrunk.out.clear();
   for (std::size_t i = 0; i < e.in.size(); ++i) {
@@ -127,6 +135,10 @@ std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::ve
     if (used[k]) shrunk.out.push_back(e.out[k]);
   }
   return shrunk;
+}
+
+void call_partial_eval(const Equation& e, Split& s) {
+  split_call(e, s, {.body = body_key(e.params), .forward = true});
 }
 
 std::vector<Param> jit_printed(const Params& params) {
@@ -143,9 +155,21 @@ constinit const Primitive jit_p{.name = "jit",
                                 .linearize = jit_linearize,
                                 .transpose = jit_transpose,
                                 .batch = jit_batch,
+                                .partial_eval = call_partial_eval,
                                 .dce = jit_dce,
                                 .inlined_body = "jaxpr",
                                 .printed_params = jit_printed};
+constinit const Primitive closed_call_p{.name = "closed_call",
+                                        .kind = Kind::call,
+                                        .type = jit_type,
+                                        .eval = jit_eval,
+                                        .jvp = jit_jvp,
+                                        .linearize = jit_linearize,
+                                        .transpose = jit_transpose,
+                                        .batch = jit_batch,
+                                        .partial_eval = call_partial_eval,
+                                        .dce = jit_dce,
+                                        .inlined_body = "call_jaxpr"};
 
 namespace {
 // C++ numbers next to f64 operands are passed as f64: an f32 argument would round them.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "control/body.h"
+#include "control/cond.h"
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/dce.h"
@@ -14,6 +15,48 @@
 #include "transform/vmap.h"
 
 namespace reprise {
+
+Slots merge_residuals(const std::vector<Types>& branches) {
+  Slots slots;
+  for (const Types& residuals : branches) {
+    std::vector<std::size_t> mine;
+    for (const Type& t : residuals) {
+      std::size_t slot = 0;
+      for (; slot < slots.types.size(); ++slot) {
+        const bool taken = std::find(mine.begin(), mine.end(), slot) != mine.end();
+        if (!taken && slots.types[slot] == t) break;
+      }
+      if (slot == slots.types.size()) slots.types.push_back(t);
+      mine.push_back(slot);
+    }
+    slots.of_branch.push_back(std::move(mine));
+  }
+  return slots;
+}
+
+// The branch returning all slots: its own residuals, empty2 for the others.
+ProgramPtr with_all_residuals(const Program& known, std::size_t outputs, const Types& slots,
+                              const std::vector<std::size_t>& mine) {
+  auto body = [&](const Arrays& args) {
+    const Arrays all = eval(known, args);
+    Arrays out = slice_of(all, 0, outputs);
+    for (const Type& t : slots) out.push_back(lax::empty2(t.dtype, t.shape));
+    for (std::size_t r = 0; r < mine.size(); ++r) out[outputs + mine[r]] = all[outputs + r];
+    return out;
+  };
+  return trace(body, known.in_types(), {.transform = "linearize", .name = known.name, .body = true}).program;
+}
+ProgramPtr taking_all_residuals(const Program& linear, const Types& slots,
+                                const std::vector<std::size_t>& mine) {
+  auto p = std::make_shared<Program>(linear);
+  std::vector<Var> in;
+  for (const Type& t : slots) in.push_back(p->fresh(t));
+  for (std::size_t r = 0; r < mine.size(); ++r) in[mine[r]] = linear.in[r];
+  in.insert(in.end(), linear.in.begin() + static_cast<std::ptrdiff_t>(mine.size()), linear.in.end());
+  p->in = std::move(in);
+  return p;
+}
+
 namespace {
 
 const Programs& branches_of(const Params& params) { return params.get<Programs>("branches"); }
@@ -73,52 +116,6 @@ Duals cond_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   }
   const Arrays out = bind_cond(params, std::move(branches), concat(x, nonzero_only(dx)));
   return {slice_of(out, 0, nonzero.size()), spread(nonzero, out, nonzero.size())};
-}
-
-// One list of residual types for all branches, and where each branch's residuals sit in it.
-struct Slots {
-  Types types;
-  std::vector<std::vector<std::size_t>> of_branch;
-};
-Slots merge_residuals(const std::vector<Types>& branches) {
-  Slots slots;
-  for (const Types& residuals : branches) {
-    std::vector<std::size_t> mine;
-    for (const Type& t : residuals) {
-      std::size_t slot = 0;
-      for (; slot < slots.types.size(); ++slot) {
-        const bool taken = std::find(mine.begin(), mine.end(), slot) != mine.end();
-        if (!taken && slots.types[slot] == t) break;
-      }
-      if (slot == slots.types.size()) slots.types.push_back(t);
-      mine.push_back(slot);
-    }
-    slots.of_branch.push_back(std::move(mine));
-  }
-  return slots;
-}
-
-// The branch returning all slots: its own residuals, empty2 for the others.
-ProgramPtr with_all_residuals(const Program& known, std::size_t outputs, const Types& slots,
-                              const std::vector<std::size_t>& mine) {
-  auto body = [&](const Arrays& args) {
-    const Arrays all = eval(known, args);
-    Arrays out = slice_of(all, 0, outputs);
-    for (const Type& t : slots) out.push_back(lax::empty2(t.dtype, t.shape));
-    for (std::size_t r = 0; r < mine.size(); ++r) out[outputs + mine[r]] = all[outputs + r];
-    return out;
-  };
-  return trace(body, known.in_types(), {.transform = "linearize", .name = known.name, .body = true}).program;
-}
-ProgramPtr taking_all_residuals(const Program& linear, const Types& slots,
-                                const std::vector<std::size_t>& mine) {
-  auto p = std::make_shared<Program>(linear);
-  std::vector<Var> in;
-  for (const Type& t : slots) in.push_back(p->fresh(t));
-  for (std::size_t r = 0; r < mine.size(); ++r) in[mine[r]] = linear.in[r];
-  in.insert(in.end(), linear.in.begin() + static_cast<std::ptrdiff_t>(mine.size()), linear.in.end());
-  p->in = std::move(in);
-  return p;
 }
 
 struct LinearizedBranches {
@@ -280,6 +277,7 @@ constinit const Primitive cond_p{.name = "cond",
                                  .linearize = cond_linearize,
                                  .transpose = cond_transpose,
                                  .batch = cond_batch,
+                                 .partial_eval = cond_partial_eval,
                                  .dce = cond_dce};
 
 }  // namespace reprise

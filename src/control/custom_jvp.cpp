@@ -31,6 +31,31 @@ void check_rule_output(const char* rule, const Arrays& got, const Types& wanted)
                   join(types, ", "), " for ", join(wanted, ", "));
 }
 
+using RuleResult = std::pair<Arrays, Arrays>;
+
+RuleResult run_here(const JvpRule& rule, const Arrays& x, const Arrays& dx) {
+  const InUserCode user;
+  return rule.run(x, dx);
+}
+// Inside a body the rule is a program of its own: its numbers are plain literals, not residuals.
+RuleResult run_traced(const JvpRule& rule, const Arrays& x, const Arrays& dx) {
+  Types types;
+  for (const Array& a : concat(x, dx)) types.push_back(a.type());
+  std::size_t outputs = 0;
+  auto both = [&](const Arrays& a) {
+    auto [y, dy] = rule.run(slice_of(a, 0, x.size()), slice_of(a, x.size(), a.size()));
+    outputs = y.size();
+    return concat(y, dy);
+  };
+  const Traced t = trace(both, types, {.transform = "custom_jvp", .body = true});
+  Program p = *t.program;
+  for (Equation& e : p.eqns) {
+    for (Atom& a : e.in) a.literal.promoted = false;
+  }
+  const Arrays out = eval(p, concat(t.consts, concat(x, dx)));
+  return {slice_of(out, 0, outputs), slice_of(out, outputs, out.size())};
+}
+
 Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const auto rule = rule_of<JvpRule>("custom_jvp", params, "jvp");
   const std::size_t consts = num_consts(params);
@@ -45,10 +70,7 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t i = consts; i < x.size(); ++i) {
     tangents.push_back(dx[i] ? *dx[i] : instantiate_zeros(x[i].type()));
   }
-  auto [y, dy] = [&] {
-    const InUserCode user;
-    return rule->run(args, tangents);
-  }();
+  auto [y, dy] = in_derivation() ? run_traced(*rule, args, tangents) : run_here(*rule, args, tangents);
   const Types out = body_of(params)->out_types();
   check_rule_output("result", y, out);
   Types tangent_out;

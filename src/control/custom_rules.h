@@ -35,8 +35,8 @@ template <class Rule>
 std::shared_ptr<const Rule> rule_of(const char* op, const Params& params, const char* key) {
   const Attr* value = params.find(key);
   if (value == nullptr || !std::holds_alternative<OpaquePtr>(*value)) {
-    fail<RuleError>(op, ": a program read from text knows only the name of its rule, got ", key, "=",
-                    value == nullptr ? "nothing" : python_text(*value));
+    fail<RuleError>(op, ": a program read from text knows only the name of its rule, got ", key,
+                    "=", value == nullptr ? "nothing" : python_text(*value));
   }
   return params.get_opaque<Rule>(key);
 }

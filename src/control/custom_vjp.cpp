@@ -2,6 +2,8 @@
 //
 //   differentiated:  x -> fwd -> (y, res)      custom_lin: (res, ẋ) -> ẏ, which only transposes:
 //   transposed:      (res, ȳ) -> bwd -> x̄
+#include <mutex>
+
 #include "control/body.h"
 #include "control/custom_rules.h"
 #include "control/records.h"
@@ -80,8 +82,8 @@ Arrays lin_eval(const Arrays&, const Params&, const Types&) {
 }
 
 Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
-  const auto residual_count = static_cast<std::size_t>(params.get<std::int64_t>("num_res"));
   const auto bwd = rule_of<BwdRule>("custom_vjp", params, "bwd");
+  const auto residual_count = static_cast<std::size_t>(params.get<std::int64_t>("num_res"));
   const std::vector<bool>& zeros = params.get_opaque<BoolsParam>("in_zeros")->values;
   const Types& out = params.get_opaque<TypesParam>("out_avals")->types;
   Arrays residuals, cts;
@@ -109,24 +111,39 @@ Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, co
   return result;
 }
 
-// Runs a rule on unmapped types and maps the program it records; outputs are mapped in front.
-Arrays run_mapped(const FlatFunction& f, const Types& types, const Arrays& args, const Axes& axes,
-                  std::int64_t n) {
+// Runs a rule on unmapped types and maps the program it records.
+Batched run_mapped(const FlatFunction& f, const Types& types, const Arrays& args, const Axes& axes,
+                   std::int64_t n) {
   const Traced t = trace(f, types, {.transform = "vmap", .body = true});
   Axes all(t.consts.size());
   all.insert(all.end(), axes.begin(), axes.end());
-  Batched b = vmap(*t.program, concat(t.consts, args), all, n);
-  for (std::size_t k = 0; k < b.out.size(); ++k) b.out[k] = axis_at(b.out[k], b.axes[k], 0, n);
-  return b.out;
+  return vmap(*t.program, concat(t.consts, args), all, n);
 }
-Types without_front(const Arrays& xs) {
+Types unmapped_types(const Arrays& xs, const Axes& axes) {
   Types types;
-  for (const Array& x : xs) {
-    types.push_back(x.type());
-    types.back().shape.erase(types.back().shape.begin());
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    types.push_back(xs[i].type());
+    if (axes[i]) types.back().shape.erase(types.back().shape.begin() + *axes[i]);
   }
   return types;
 }
+
+// The mapped axes of the residuals: known when a mapped fwd has run, needed by bwd.
+class ResidualAxes {
+ public:
+  void set(Axes axes) {
+    const std::lock_guard lock(mutex_);
+    axes_ = std::move(axes);
+  }
+  Axes get() const {
+    const std::lock_guard lock(mutex_);
+    return axes_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Axes axes_;
+};
 
 Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                    const Params& params) {
@@ -138,24 +155,31 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
   const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
   Types in = body_of(params)->in_types();
   in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(consts));
+  auto residual_axes = std::make_shared<ResidualAxes>();
   auto run_fwd = [=](const Arrays& args) {
     auto both = [&](const Arrays& a) {
       auto [y, residuals] = fwd->run(a);
       return concat(y, residuals);
     };
-    const Arrays all = run_mapped(both, in, args, arg_axes, n);
-    return std::pair{slice_of(all, 0, outputs), slice_of(all, outputs, all.size())};
+    Batched y = run_mapped(both, in, args, arg_axes, n);
+    for (std::size_t k = 0; k < outputs; ++k) y.out[k] = axis_at(y.out[k], y.axes[k], 0, n);
+    residual_axes->set({y.axes.begin() + static_cast<std::ptrdiff_t>(outputs), y.axes.end()});
+    return std::pair{slice_of(y.out, 0, outputs), slice_of(y.out, outputs, y.out.size())};
   };
   auto run_bwd = [=](const Arrays& residuals, const Arrays& cts) {
     const std::size_t split = residuals.size();
     auto both = [&](const Arrays& a) { return bwd->run(slice_of(a, 0, split), slice_of(a, split, a.size())); };
     const Arrays args = concat(residuals, cts);
-    Arrays back = run_mapped(both, without_front(args), args, Axes(args.size(), Axis(0)), n);
-    for (std::size_t i = 0; i < back.size(); ++i) {  // an argument shared by all collects the sum
-      if (!is_floating(back[i].dtype())) continue;
-      back[i] = arg_axes[i] ? lax::moveaxis(back[i], 0, *arg_axes[i]) : lax::reduce_sum(back[i], {0});
+    Axes mapped = residual_axes->get();
+    mapped.resize(args.size(), Axis(0));  // cotangents
+    Batched back = run_mapped(both, unmapped_types(args, mapped), args, mapped, n);
+    for (std::size_t i = 0; i < back.out.size(); ++i) {  // an argument shared by all collects the sum
+      Array& ct = back.out[i];
+      if (!is_floating(ct.dtype())) continue;
+      ct = axis_at(ct, back.axes[i], arg_axes[i].value_or(0), n);
+      if (!arg_axes[i]) ct = lax::reduce_sum(ct, {0});
     }
-    return back;
+    return back.out;
   };
   const Params mapped =
       params.with("call_jaxpr", b->program)
@@ -175,6 +199,9 @@ std::vector<Param> printed_lin(const Params& params) {
   }
   return out;
 }
+Params parsed_lin(const Params& printed, const Types&, const Types& out) {
+  return printed.with("out_avals", OpaquePtr(std::make_shared<const TypesParam>(out)));
+}
 
 }  // namespace
 
@@ -191,7 +218,8 @@ constinit const Primitive custom_lin_p{.name = "custom_lin",
                                        .type = lin_type,
                                        .eval = lin_eval,
                                        .transpose = lin_transpose,
-                                       .printed_params = printed_lin};
+                                       .printed_params = printed_lin,
+                                       .parsed_params = parsed_lin};
 
 Arrays custom_vjp_call(const std::string& name, const FlatFunction& f,
                        std::shared_ptr<const FwdRule> fwd, std::shared_ptr<const BwdRule> bwd,

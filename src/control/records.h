@@ -7,7 +7,7 @@
 
 namespace reprise {
 
-extern const Primitive jit_p;                                          // call.cpp
+extern const Primitive jit_p, closed_call_p;                           // call.cpp
 extern const Primitive custom_jvp_call_p;                              // custom_jvp.cpp
 extern const Primitive custom_vjp_call_p, custom_lin_p;                // custom_vjp.cpp
 extern const Primitive scan_p;                                         // scan.cpp

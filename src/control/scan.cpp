@@ -242,6 +242,7 @@ constinit const Primitive scan_p{.name = "scan",
                                  .linearize = scan_linearize,
                                  .transpose = scan_transpose,
                                  .batch = scan_batch,
+                                 .partial_eval = scan_partial_eval,
                                  .dce = scan_dce};
 
 }  // namespace reprise

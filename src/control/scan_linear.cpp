@@ -9,6 +9,7 @@
 #include "control/body.h"
 #include "control/records.h"
 #include "control/scan.h"
+#include "control/split.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
 #include "transform/transpose.h"
@@ -16,59 +17,6 @@
 namespace reprise {
 namespace {
 
-// What a loop body computes from its constants alone, taken out of the loop.
-struct HoistPlan {
-  ProgramPtr outside;           // consts -> (values the loop needs, invariant residuals)
-  ProgramPtr loop;              // (needed values, carry, x) -> (primal outputs, other residuals)
-  std::size_t needed = 0;       // how many values the loop needs
-  std::vector<bool> invariant;  // per residual output of the body
-};
-
-HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t primal_outputs) {
-  HoistPlan plan;
-  Program outside, loop;
-  outside.types = body.types;
-  loop.types = body.types;
-  std::vector<bool> invariant(body.types.size());
-  auto is_invariant = [&](const Atom& a) {
-    return !a.is_var() || invariant[static_cast<std::size_t>(a.var)];
-  };
-  for (std::size_t i = 0; i < consts; ++i) {
-    outside.in.push_back(body.in[i]);
-    invariant[static_cast<std::size_t>(body.in[i])] = true;
-  }
-  std::vector<bool> listed(body.types.size());
-  auto need = [&](const Atom& a) {
-    if (!a.is_var() || !is_invariant(a) || listed[static_cast<std::size_t>(a.var)]) return;
-    listed[static_cast<std::size_t>(a.var)] = true;
-    outside.out.push_back(a);
-    loop.in.push_back(a.var);
-  };
-  for (const Equation& e : body.eqns) {
-    if (std::all_of(e.in.begin(), e.in.end(), is_invariant)) {
-      for (Var v : e.out) invariant[static_cast<std::size_t>(v)] = true;
-      outside.eqns.push_back(e);
-      continue;
-    }
-    for (const Atom& a : e.in) need(a);
-    loop.eqns.push_back(e);
-  }
-  for (std::size_t k = 0; k < body.out.size(); ++k) {
-    const bool residual = k >= primal_outputs;
-    if (residual) plan.invariant.push_back(is_invariant(body.out[k]));
-    if (residual && plan.invariant.back()) continue;
-    need(body.out[k]);
-    loop.out.push_back(body.out[k]);
-  }
-  plan.needed = loop.in.size();
-  for (std::size_t k = primal_outputs; k < body.out.size(); ++k) {
-    if (plan.invariant[k - primal_outputs]) outside.out.push_back(body.out[k]);
-  }
-  loop.in.insert(loop.in.end(), body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
-  plan.outside = std::make_shared<const Program>(std::move(outside));
-  plan.loop = std::make_shared<const Program>(std::move(loop));
-  return plan;
-}
 
 // The linearized body for the smallest set of carries that can be nonzero.
 std::shared_ptr<const LinearizedProgram> linearize_body(const Program& body, const ScanShape& s,
@@ -90,6 +38,43 @@ std::shared_ptr<const LinearizedProgram> linearize_body(const Program& body, con
 }
 
 }  // namespace
+
+HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t primal_outputs) {
+  HoistPlan plan;
+  std::vector<bool> known(body.in.size());
+  std::fill(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(consts), true);
+  SplitProgram s = split_known(body, known);
+  Program &outside = s.known, &loop = s.unknown;
+  auto is_invariant = [&](const Atom& a) {
+    return !a.is_var() || s.is_known[static_cast<std::size_t>(a.var)];
+  };
+  outside.in.assign(body.in.begin(), body.in.begin() + static_cast<std::ptrdiff_t>(consts));
+  std::vector<bool> listed(loop.types.size());
+  auto need = [&](const Atom& a) {
+    if (!a.is_var() || !is_invariant(a) || listed[static_cast<std::size_t>(a.var)]) return;
+    listed[static_cast<std::size_t>(a.var)] = true;
+    outside.out.push_back(a);
+    loop.in.push_back(a.var);
+  };
+  for (const Equation& e : loop.eqns) {
+    for (const Atom& a : e.in) need(a);
+  }
+  for (std::size_t k = 0; k < s.out.size(); ++k) {
+    const bool residual = k >= primal_outputs;
+    if (residual) plan.invariant.push_back(is_invariant(s.out[k]));
+    if (residual && plan.invariant.back()) continue;
+    need(s.out[k]);
+    loop.out.push_back(s.out[k]);
+  }
+  plan.needed = loop.in.size();
+  for (std::size_t k = primal_outputs; k < s.out.size(); ++k) {
+    if (plan.invariant[k - primal_outputs]) outside.out.push_back(s.out[k]);
+  }
+  loop.in.insert(loop.in.end(), body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
+  plan.outside = std::make_shared<const Program>(std::move(outside));
+  plan.loop = std::make_shared<const Program>(std::move(loop));
+  return plan;
+}
 
 Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   const ScanShape s = scan_shape(params);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "control/body.h"
+#include "control/cond.h"
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
@@ -242,6 +243,7 @@ constinit const Primitive while_p{.name = "while",
                                   .jvp = while_jvp,
                                   .linearize = while_linearize,
                                   .transpose = while_transpose,
-                                  .batch = while_batch};
+                                  .batch = while_batch,
+                                  .partial_eval = while_partial_eval};
 
 }  // namespace reprise

@@ -3,16 +3,16 @@
 //   "ij,jk,kl->il"  =>  pairs in the cheapest order, each one a dot_general
 //
 // Every axis has a letter; the axes that "..." stands for have letters no one can write.
+#include "base/dtype.h"
+#include "ops/lax.h"
+#include "ops/reduce.h"
+#include "reprise/ops_reduce.h"
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "base/dtype.h"
-#include "ops/lax.h"
-#include "ops/reduce.h"
-#include "reprise/ops_reduce.h"
 
 namespace reprise {
 namespace {
@@ -55,7 +55,8 @@ struct Subscripts {
 
 class SubscriptParser {
  public:
-  SubscriptParser(std::string_view text, const Arrays& operands) : text_(text), operands_(operands) {}
+  SubscriptParser(std::string_view text, const Arrays& operands)
+      : text_(text), operands_(operands) {}
 
   Subscripts parse() {
     Letters plain = filtered(Letters(text_), [](char c) { return c != ' '; });
@@ -116,15 +117,14 @@ class SubscriptParser {
   Letters implicit_output(const std::vector<Letters>& in) const {
     Letters all;
     for (const Letters& l : in) all += l;
-    const Letters once = filtered(distinct_sorted(all), [&](char c) {
-      return count(all, c) == 1 && !has(hidden(dots_), c);
-    });
+    const Letters once = filtered(
+        distinct_sorted(all), [&](char c) { return count(all, c) == 1 && !has(hidden(dots_), c); });
     return hidden(dots_) + once;
   }
   void check_output(const Subscripts& e) const {
     for (char c : e.out) {
-      const bool known = std::any_of(e.in.begin(), e.in.end(),
-                                     [&](const Letters& l) { return has(l, c); });
+      const bool known =
+          std::any_of(e.in.begin(), e.in.end(), [&](const Letters& l) { return has(l, c); });
       if (!known || count(e.out, c) != 1) {
         fail<TypeError>("einsum: a letter of the result must stand once in it and in some operand,",
                         " got ", text_);
@@ -195,7 +195,8 @@ class PathSearch {
   }
 
  private:
-  std::vector<Letters> after(const std::vector<Letters>& terms, std::size_t i, std::size_t j) const {
+  std::vector<Letters> after(const std::vector<Letters>& terms, std::size_t i,
+                             std::size_t j) const {
     std::vector<Letters> rest;
     for (std::size_t k = 0; k < terms.size(); ++k) {
       if (k != i && k != j) rest.push_back(terms[k]);
@@ -252,9 +253,8 @@ class Contraction {
   // One operand: sums what the result does not have, takes diagonals of repeated letters.
   Term reduce(Term t, const Letters& result) const {
     const Letters original = t.letters;
-    t = sum_out(t, filtered(distinct_sorted(t.letters), [&](char c) {
-                  return count(original, c) == 1 && !has(result, c);
-                }));
+    t = sum_out(t, filtered(distinct_sorted(t.letters),
+                            [&](char c) { return count(original, c) == 1 && !has(result, c); }));
     return ordered(sum_repeats(t, original, result), result);
   }
 
@@ -285,8 +285,7 @@ class Contraction {
 
  private:
   Array sum_axes(const Array& x, const Ints& axes) const {
-    const Dtype dtype =
-        promote_types(x.dtype(), x.weak_type(), type_.dtype, type_.weak_type).dtype;
+    const Dtype dtype = promote_types(x.dtype(), x.weak_type(), type_.dtype, type_.weak_type).dtype;
     const Array wide = dtype == x.dtype() ? x : lax::convert(x, type_.dtype);
     return wide.dtype() == Dtype::bool_ ? lax::reduce_or(wide, axes) : lax::reduce_sum(wide, axes);
   }
@@ -334,8 +333,8 @@ class Contraction {
     Letters letters;
     for (std::size_t d = 0; d < t.letters.size(); ++d) {
       const std::size_t there = other.letters.find(t.letters[d]);
-      const bool repeated = t.x.shape()[d] == 1 && there != Letters::npos &&
-                            other.x.shape()[there] != 1;
+      const bool repeated =
+          t.x.shape()[d] == 1 && there != Letters::npos && other.x.shape()[there] != 1;
       if (repeated) {
         axes.push_back(static_cast<std::int64_t>(d));
       } else {
@@ -396,8 +395,7 @@ Array einsum(std::string_view subscripts, const Arrays& operands, Location at_lo
     const Letters kept = joined_letters(letters, i, j, e.out);
     // As opt_einsum does: the later operand is the left one.
     const Term lhs = terms[j], rhs = terms[i];
-    const Letters result =
-        terms.size() == 2 ? e.out : in_order_of(lhs.letters, rhs.letters, kept);
+    const Letters result = terms.size() == 2 ? e.out : in_order_of(lhs.letters, rhs.letters, kept);
     const Letters summed = without(distinct_sorted(lhs.letters + rhs.letters), kept);
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(j));
     terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));

@@ -1,13 +1,13 @@
 // Products of vectors, matrices and arrays of them, in numpy style.
-#include <algorithm>
-#include <numeric>
-
 #include "base/dtype.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
 #include "ops/reduce.h"
 #include "reprise/ops_math.h"
 #include "reprise/ops_reduce.h"
+
+#include <algorithm>
+#include <numeric>
 
 namespace reprise {
 namespace {
@@ -155,9 +155,9 @@ Array tensordot(Operand a, Operand b, const std::vector<std::int64_t>& a_axes,
 Array inner(Operand a, Operand b) {
   const AtUser at(later(a, b));
   if (a.array.ndim() == 0 || b.array.ndim() == 0) return multiply(a.array, b.array);
-  return general_product(a.array, b.array,
-                         {.lhs_contracting = {a.array.ndim() - 1},
-                          .rhs_contracting = {b.array.ndim() - 1}});
+  return general_product(
+      a.array, b.array,
+      {.lhs_contracting = {a.array.ndim() - 1}, .rhs_contracting = {b.array.ndim() - 1}});
 }
 Array vdot(Operand a, Operand b) {
   const AtUser at(later(a, b));

@@ -1,16 +1,16 @@
 // Reductions over axes in numpy style.
-#include "reprise/ops_reduce.h"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include "ops/reduce.h"
 
 #include "base/dtype.h"
 #include "control/call.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
-#include "ops/reduce.h"
 #include "reprise/ops_math.h"
+#include "reprise/ops_reduce.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace reprise {
 namespace {
@@ -136,7 +136,8 @@ Array mean(Operand x, ReduceAxes axis, bool keepdims) {
   const AtUser at(x.at);
   const Ints axes = canonical_axes("mean", axis, x.array);
   const Dtype dtype = is_floating(x.array.dtype()) ? x.array.dtype() : Dtype::f32;
-  const Array number = x.array.dtype() == Dtype::bool_ ? lax::convert(x.array, Dtype::i32) : x.array;
+  const Array number =
+      x.array.dtype() == Dtype::bool_ ? lax::convert(x.array, Dtype::i32) : x.array;
   const Array wide = lax::convert(number, computing_dtype(dtype));
   const Array y = mean_of(wide, axes, keepdims);
   return lax::convert(y, dtype);
@@ -187,8 +188,7 @@ Array logsumexp(Operand x, ReduceAxes axis, bool keepdims) {
   const Array a = promote_dtype(x.array, Works::inexact);
   const Array strong = lax::convert(a, a.dtype());
   Array largest = lax::reduce_max(strong, axes);
-  largest =
-      lax::max(lax::const_like(largest, -std::numeric_limits<double>::infinity()), largest);
+  largest = lax::max(lax::const_like(largest, -std::numeric_limits<double>::infinity()), largest);
   if (keepdims) largest = with_kept_axes(largest, a.shape(), axes);
   const Array finite = lax::is_finite(largest);
   const Array zero = lax::zeros(largest.type());

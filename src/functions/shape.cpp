@@ -65,12 +65,15 @@ Array Array::reshape(Shape shape, Location at_user) const {
 }
 Array ravel(Operand x) { return lax::reshape(x, {x.array.size()}); }
 
-Array transpose(Operand x, const std::optional<Shape>& axes) {
-  const AtUser scope(x.at);
-  if (axes) return lax::transpose(x, canonical_axes("transpose", *axes, x.array.ndim()));
+Array transpose(Operand x) {
+  const AtUser at(x.at);
   Ints reversed = lax::iota_ints(x.array.ndim());
   std::reverse(reversed.begin(), reversed.end());
   return lax::transpose(x, reversed);
+}
+Array transpose(Operand x, const Shape& axes) {
+  const AtUser at(x.at);
+  return lax::transpose(x, canonical_axes("transpose", axes, x.array.ndim()));
 }
 Array T(Operand x) { return transpose(std::move(x)); }
 Array swapaxes(Operand x, std::int64_t axis1, std::int64_t axis2) {

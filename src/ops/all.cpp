@@ -26,7 +26,7 @@ std::span<const Primitive* const> basic_primitives() {
       &select_and_gather_add_p,
       &dot_general_p,
       &conv_general_dilated_p,
-      &name_p};
+      &name_p, &device_put_p};
   // clang-format on
   return all;
 }

@@ -144,6 +144,9 @@ Tangents add_tangent(const Arrays&, const Tangents& dx, const Arrays& y, const P
   if (dx[0] && dx[1]) return {add(*dx[0], *dx[1])};
   return {stretch(dx[0] ? *dx[0] : *dx[1], y[0])};
 }
+Tangents add_any_tangent(const Arrays&, const Tangents& dx, const Arrays&, const Params&) {
+  return {add_tangents(dx[0], dx[1])};
+}
 Tangents sub_tangent(const Arrays&, const Tangents& dx, const Arrays& y, const Params&) {
   if (dx[0] && dx[1]) return {sub(*dx[0], *dx[1])};
   if (dx[0]) return {stretch(*dx[0], y[0])};
@@ -277,7 +280,7 @@ constexpr Primitive linear(Primitive p, decltype(Primitive::tangent) tangent,
 // clang-format off
 constinit const Primitive
     add_p     = linear(step_binary<"add", Domain::number, plus>, add_tangent, add_transpose),
-    add_any_p = linear(step_binary<"add_any", Domain::number, plus>, add_tangent, add_transpose),
+    add_any_p = linear(step_binary<"add_any", Domain::number, plus>, add_any_tangent, add_transpose),
     sub_p     = linear(step_binary<"sub", Domain::number, minus>, sub_tangent, sub_transpose),
     mul_p     = with_transpose(binary<"mul", Domain::number,
                   [](X, X y, X t, X) { return mul(t, y); },

@@ -62,9 +62,9 @@ Arrays empty2_eval(const Arrays&, const Params&, const Types& out) { return {zer
 }  // namespace
 
 constinit const Primitive iota_p{
-    .name = "iota", .kind = Kind::constant, .type = iota_type, .eval = iota_eval};
+    .name = "iota", .kind = Kind::constant, .type = iota_type, .eval = iota_eval, .arity = 0};
 constinit const Primitive empty2_p{
-    .name = "empty2", .kind = Kind::constant, .type = empty2_type, .eval = empty2_eval};
+    .name = "empty2", .kind = Kind::constant, .type = empty2_type, .eval = empty2_eval, .arity = 0};
 
 namespace lax {
 
@@ -75,7 +75,7 @@ Array filled(const Shape& shape, Literal value) {
   return shape.empty() ? number : broadcast_in_dim(number, shape, {});
 }
 Array zeros(const Type& type) {
-  if (type.dtype == Dtype::float0 || type.dtype == Dtype::key) return zero_bytes(type);
+  if (type.dtype == Dtype::key) return zero_bytes(type);
   return full_like(type, 0);
 }
 Array full_like(const Type& type, double value) {

@@ -3,12 +3,12 @@
 //   out[n, o, s] = sum over i, w of lhs[n, i, s * stride + w * rhs_dilation - low] * rhs[o, i, w]
 #include "ops/conv.h"
 
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
 #include <cctype>
 #include <cstdlib>
 #include <limits>
-
-#include "ops/reduce.h"
-#include "ops/shape.h"
 
 namespace reprise {
 namespace {
@@ -22,7 +22,8 @@ constexpr const char* op = "conv_general_dilated";
 
 void check_spec(const char* what, const Ints& spec, const Type& type) {
   if (static_cast<std::int64_t>(spec.size()) != type.ndim()) {
-    fail<TypeError>(op, ": ", what, " must name every axis of ", type, ", got ", python_tuple(spec));
+    fail<TypeError>(op, ": ", what, " must name every axis of ", type, ", got ",
+                    python_tuple(spec));
   }
   check_axes(op, what, spec, type);
 }
@@ -236,7 +237,8 @@ Batched conv_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
 Ints ints_after(const std::string& text, const std::string& name) {
   Ints out;
   std::size_t at = text.find(name + "=(");
-  if (at == std::string::npos) fail<TypeError>(op, ": dimension_numbers need ", name, ", got ", text);
+  if (at == std::string::npos)
+    fail<TypeError>(op, ": dimension_numbers need ", name, ", got ", text);
   for (at += name.size() + 2; at < text.size() && text[at] != ')';) {
     if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) {
       ++at;
@@ -334,9 +336,10 @@ Pads padtype_to_pads(const Shape& in_shape, const Ints& window_shape, const Ints
     fail<TypeError>("padtype_to_pads: padding must be SAME, SAME_LOWER or VALID, got ", padding);
   }
   for (std::size_t d = 0; d < n; ++d) {
-    const std::int64_t steps = in_shape[d] / window_strides[d] + (in_shape[d] % window_strides[d] != 0);
-    const std::int64_t total = std::max<std::int64_t>(
-        0, (steps - 1) * window_strides[d] + window_shape[d] - in_shape[d]);
+    const std::int64_t steps =
+        in_shape[d] / window_strides[d] + (in_shape[d] % window_strides[d] != 0);
+    const std::int64_t total =
+        std::max<std::int64_t>(0, (steps - 1) * window_strides[d] + window_shape[d] - in_shape[d]);
     const std::int64_t less = total / 2;
     pads[d] = padding == "SAME" ? std::pair(less, total - less) : std::pair(total - less, less);
   }

@@ -1,13 +1,13 @@
 // The params of a convolution, shared by its rules and its evaluation.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <utility>
-
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/window.h"
+
+#include <memory>
+#include <string>
+#include <utility>
 
 namespace reprise {
 
@@ -48,7 +48,8 @@ struct Conv {
         padding(to_pads(p.get<std::vector<Ints>>("padding"))),
         feature_groups(p.get<std::int64_t>("feature_group_count")),
         batch_groups(p.get<std::int64_t>("batch_group_count")) {
-    if (const auto* dtype = std::get_if<Dtype>(p.find("preferred_element_type"))) preferred = *dtype;
+    if (const auto* dtype = std::get_if<Dtype>(p.find("preferred_element_type")))
+      preferred = *dtype;
   }
   Params params() const {
     return {{"batch_group_count", batch_groups},

@@ -1,10 +1,10 @@
 // Plain evaluation of convolutions.
-#include <algorithm>
-#include <vector>
-
 #include "ops/conv.h"
 #include "ops/dot.h"
 #include "ops/reduce.h"
+
+#include <algorithm>
+#include <vector>
 
 namespace reprise {
 namespace {
@@ -47,7 +47,8 @@ class ConvEvaluator {
   template <class Out>
   void run(Out* out) {
     const std::int64_t depth = inputs_ * taps_;
-    const std::int64_t rows = std::max<std::int64_t>(1, (1 << 18) / std::max<std::int64_t>(1, depth));
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, (1 << 18) / std::max<std::int64_t>(1, depth));
     for (std::int64_t first = 0; first < positions_; first += rows) {
       const std::int64_t count = std::min(rows, positions_ - first);
       locate(first, count);
@@ -55,8 +56,8 @@ class ConvEvaluator {
         for (std::int64_t g = 0; g < groups_; ++g) {
           gather(n, g, count);
           multiply_matrices(patches_.data(), kernel_.data() + g * depth * outputs_,
-                   out + ((n * groups_ + g) * positions_ + first) * outputs_,
-                   MatrixSizes{count, depth, outputs_});
+                            out + ((n * groups_ + g) * positions_ + first) * outputs_,
+                            MatrixSizes{count, depth, outputs_});
         }
       }
     }

@@ -1,11 +1,11 @@
 // Cumulative sums, products and extremes along one axis.
-#include <memory>
-
 #include "ops/elementwise.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+
+#include <memory>
 
 namespace reprise {
 namespace {

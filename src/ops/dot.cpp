@@ -3,13 +3,13 @@
 //   out[batch, lhs free, rhs free] = sum over contracting of lhs * rhs
 #include "ops/dot.h"
 
-#include <tuple>
-#include <vector>
-
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+
+#include <tuple>
+#include <vector>
 
 namespace reprise {
 namespace {
@@ -55,8 +55,7 @@ void check_operand(const char* what, const Type& t, const Ints& contracting, con
 auto precedence(Dtype d) {
   const int exponent = d == Dtype::f64 ? 4 : d == Dtype::f32 || d == Dtype::bf16 ? 3 : 2;
   const int bits = d == Dtype::bool_ ? 1 : static_cast<int>(8 * itemsize(d));
-  const bool is_unsigned =
-      d == Dtype::u8 || d == Dtype::u16 || d == Dtype::u32 || d == Dtype::u64;
+  const bool is_unsigned = d == Dtype::u8 || d == Dtype::u16 || d == Dtype::u32 || d == Dtype::u64;
   return std::tuple(is_floating(d) ? exponent : -1, bits, !is_unsigned);
 }
 Dtype result_dtype(const Type& lhs, const Type& rhs, std::optional<Dtype> wanted) {
@@ -178,8 +177,7 @@ Array cotangent(const Array& ct, const Type& x, const Array& y, const DotDims& d
   const std::int64_t first = batch + (x_is_rhs ? 0 : static_cast<std::int64_t>(x_free.size()));
   Ints ct_y = iota_ints(static_cast<std::int64_t>(y_free.size()));
   for (std::int64_t& axis : ct_y) axis += first;
-  const Array unordered =
-      dot_like(ct, y, {ct_y, y_free, iota_ints(batch), d.rhs_batch}, params);
+  const Array unordered = dot_like(ct, y, {ct_y, y_free, iota_ints(batch), d.rhs_batch}, params);
 
   Ints order = iota_ints(static_cast<std::int64_t>(d.rhs_contracting.size()));
   std::sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {

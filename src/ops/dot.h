@@ -1,11 +1,11 @@
 // The matrix product that evaluates dot_general and convolutions.
 #pragma once
 
+#include "base/cast.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <vector>
-
-#include "base/cast.h"
 
 namespace reprise {
 

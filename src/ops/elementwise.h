@@ -167,14 +167,16 @@ inline constexpr Primitive unary{.name = name.text,
                                  .type = elementwise::type_of<name, domain>,
                                  .eval = elementwise::eval_unary<domain, scalar>,
                                  .tangent = elementwise::tangent_unary<tangent>,
-                                 .batch = elementwise::batch};
+                                 .batch = elementwise::batch,
+                                 .arity = 1};
 template <Name name, Domain domain, auto d0, auto d1, auto scalar>
 inline constexpr Primitive binary{.name = name.text,
                                   .kind = Kind::elementwise,
                                   .type = elementwise::type_of<name, domain>,
                                   .eval = elementwise::eval_binary<domain, scalar>,
                                   .tangent = elementwise::tangent_binary<d0, d1>,
-                                  .batch = elementwise::batch};
+                                  .batch = elementwise::batch,
+                                  .arity = 2};
 // Piecewise constant: the tangent is a symbolic zero.
 template <Name name, Domain domain, auto scalar>
 inline constexpr Primitive step_unary{.name = name.text,
@@ -182,14 +184,16 @@ inline constexpr Primitive step_unary{.name = name.text,
                                       .type = elementwise::type_of<name, domain>,
                                       .eval = elementwise::eval_unary<domain, scalar>,
                                       .tangent = elementwise::zero_tangent,
-                                      .batch = elementwise::batch};
+                                      .batch = elementwise::batch,
+                                      .arity = 1};
 template <Name name, Domain domain, auto scalar, bool predicate = false>
 inline constexpr Primitive step_binary{.name = name.text,
                                        .kind = Kind::elementwise,
                                        .type = elementwise::type_of<name, domain, predicate>,
                                        .eval = elementwise::eval_binary<domain, scalar>,
                                        .tangent = elementwise::zero_tangent,
-                                       .batch = elementwise::batch};
+                                       .batch = elementwise::batch,
+                                       .arity = 2};
 // The record of a template row, with a transpose rule for operations that can be linear.
 constexpr Primitive with_transpose(Primitive p, decltype(Primitive::transpose) rule) {
   p.transpose = rule;

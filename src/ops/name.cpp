@@ -18,6 +18,7 @@ constinit const Primitive name_p{.name = "name",
                                  .type = same_type,
                                  .eval = same_value,
                                  .tangent = unnamed,
-                                 .batch = elementwise::batch};
+                                 .batch = elementwise::batch,
+                                 .arity = 1};
 
 }  // namespace reprise

@@ -37,6 +37,7 @@ extern const Primitive  // reduce.cpp, cumulative.cpp, sort.cpp, window.cpp
 extern const Primitive dot_general_p;            // dot.cpp
 extern const Primitive conv_general_dilated_p;   // conv.cpp
 extern const Primitive name_p;                   // name.cpp
+extern const Primitive device_put_p;             // device_put.cpp
 
 // All of the above, for the parser and the table of rules.
 std::span<const Primitive* const> basic_primitives();

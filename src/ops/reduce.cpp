@@ -1,13 +1,13 @@
 // Reductions over axes: sums, products, extremes, logic, and the positions of extremes.
 #include "ops/reduce.h"
 
-#include <memory>
-#include <vector>
-
 #include "ops/elementwise.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/shape.h"
+
+#include <memory>
+#include <vector>
 
 namespace reprise {
 
@@ -62,17 +62,25 @@ using namespace lax;  // NOLINT: rules read like formulas
 struct All {
   template <class T>
   static T neutral() {
-    if constexpr (std::is_same_v<T, bool>) return true;
-    else return static_cast<T>(~T{0});
+    if constexpr (std::is_same_v<T, bool>)
+      return true;
+    else
+      return static_cast<T>(~T{0});
   }
   template <class T>
-  static T combine(T a, T b) { return static_cast<T>(a & b); }
+  static T combine(T a, T b) {
+    return static_cast<T>(a & b);
+  }
 };
 struct Any {
   template <class T>
-  static T neutral() { return T{0}; }
+  static T neutral() {
+    return T{0};
+  }
   template <class T>
-  static T combine(T a, T b) { return static_cast<T>(a | b); }
+  static T combine(T a, T b) {
+    return static_cast<T>(a | b);
+  }
 };
 
 // ------------------------------------------------------------------------------------- evaluation
@@ -222,7 +230,8 @@ Types arg_type(const Types& in, const Params& params) {
   }
   const std::int64_t axis = axes[0];
   if (in[0].shape[static_cast<std::size_t>(axis)] == 0) {
-    fail<TypeError>(name.text, ": the reduced axis must not be empty, got axis ", axis, " of ", in[0]);
+    fail<TypeError>(name.text, ": the reduced axis must not be empty, got axis ", axis, " of ",
+                    in[0]);
   }
   out.dtype = params.get<Dtype>("index_dtype");
   if (!is_integer(out.dtype)) {
@@ -239,9 +248,10 @@ Tangents sum_tangent(const Arrays&, const Tangents& dx, const Arrays&, const Par
 Tangents sum_transpose(const Tangents& ct, const Primals&, const Types& in, const Params& params) {
   const Ints kept = other_axes(in[0].ndim(), params.get<Ints>("axes"));
   if (static_cast<std::int64_t>(kept.size()) == in[0].ndim()) return {*ct[0]};
-  return {broadcast_in_dim_p.bind1({*ct[0]}, {{"broadcast_dimensions", kept},
-                                              {"shape", in[0].shape},
-                                              {numpy_ints, static_cast<std::int64_t>(kept.size())}})};
+  return {
+      broadcast_in_dim_p.bind1({*ct[0]}, {{"broadcast_dimensions", kept},
+                                          {"shape", in[0].shape},
+                                          {numpy_ints, static_cast<std::int64_t>(kept.size())}})};
 }
 
 // The mean of the tangents where the extreme is reached.
@@ -300,8 +310,8 @@ Duals prod_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 Batched reduce_batch(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
                      const Params& params) {
   const Ints reduced = shifted_axes(params.get<Ints>("axes"), *axes[0]);
-  const auto before = std::count_if(reduced.begin(), reduced.end(),
-                                    [&](std::int64_t a) { return a < *axes[0]; });
+  const auto before =
+      std::count_if(reduced.begin(), reduced.end(), [&](std::int64_t a) { return a < *axes[0]; });
   return {self.bind(x, params.with("axes", reduced)), {*axes[0] - before}};
 }
 
@@ -324,6 +334,12 @@ constexpr Primitive with_tangent(Primitive p, decltype(Primitive::tangent) tange
   p.tangent = tangent;
   return p;
 }
+constexpr Primitive linear(Primitive p, decltype(Primitive::tangent) tangent,
+                           decltype(Primitive::transpose) transpose) {
+  p.tangent = tangent;
+  p.transpose = transpose;
+  return p;
+}
 constexpr Primitive with_jvp(Primitive p, decltype(Primitive::jvp) jvp) {
   p.tangent = nullptr;
   p.jvp = jvp;
@@ -334,7 +350,8 @@ constexpr Primitive with_jvp(Primitive p, decltype(Primitive::jvp) jvp) {
 
 // clang-format off
 constinit const Primitive
-    reduce_sum_p  = with_transpose(with_tangent(reduction<"reduce_sum", Domain::number, Sum>, sum_tangent), sum_transpose),
+    reduce_sum_p  = linear(reduction<"reduce_sum", Domain::number, Sum>, sum_tangent,
+                           sum_transpose),
     reduce_prod_p = with_jvp(reduction<"reduce_prod", Domain::number, Product>, prod_jvp),
     reduce_max_p  = with_tangent(reduction<"reduce_max", Domain::any, Largest>, extreme_tangent),
     reduce_min_p  = with_tangent(reduction<"reduce_min", Domain::any, Smallest>, extreme_tangent),

@@ -1,14 +1,14 @@
 // What reductions, products and convolutions share: sets of axes and elements in another order.
 #pragma once
 
+#include "array/access.h"
+#include "base/dtype.h"
+#include "program/primitive.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string_view>
-
-#include "array/access.h"
-#include "base/dtype.h"
-#include "program/primitive.h"
 
 namespace reprise {
 
@@ -30,39 +30,55 @@ Ints inverse_permutation(const Ints& permutation);
 // Each names the neutral element and how two partial results combine. Integers wrap around.
 struct Sum {
   template <class T>
-  static T neutral() { return T{0}; }
+  static T neutral() {
+    return T{0};
+  }
   template <class T>
   static T combine(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a + b;
-    else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+    if constexpr (std::is_floating_point_v<T>)
+      return a + b;
+    else
+      return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   }
 };
 struct Product {
   template <class T>
-  static T neutral() { return T{1}; }
+  static T neutral() {
+    return T{1};
+  }
   template <class T>
   static T combine(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a * b;
-    else return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+    if constexpr (std::is_floating_point_v<T>)
+      return a * b;
+    else
+      return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
 };
 struct Largest {  // NaN wins
   template <class T>
   static T neutral() {
-    if constexpr (std::is_floating_point_v<T>) return -std::numeric_limits<T>::infinity();
-    else return std::numeric_limits<T>::min();
+    if constexpr (std::is_floating_point_v<T>)
+      return -std::numeric_limits<T>::infinity();
+    else
+      return std::numeric_limits<T>::min();
   }
   template <class T>
-  static T combine(T a, T b) { return a > b || a != a ? a : b; }
+  static T combine(T a, T b) {
+    return a > b || a != a ? a : b;
+  }
 };
 struct Smallest {
   template <class T>
   static T neutral() {
-    if constexpr (std::is_floating_point_v<T>) return std::numeric_limits<T>::infinity();
-    else return std::numeric_limits<T>::max();
+    if constexpr (std::is_floating_point_v<T>)
+      return std::numeric_limits<T>::infinity();
+    else
+      return std::numeric_limits<T>::max();
   }
   template <class T>
-  static T combine(T a, T b) { return a < b || a != a ? a : b; }
+  static T combine(T a, T b) {
+    return a < b || a != a ? a : b;
+  }
 };
 
 // ------------------------------------------------------------------------------------------ duals

@@ -239,7 +239,8 @@ constinit const Primitive clamp_p{.name = "clamp",
                                   .type = clamp_type,
                                   .eval = clamp_eval,
                                   .tangent = clamp_tangent,
-                                  .batch = clamp_batch};
+                                  .batch = clamp_batch,
+                                  .arity = 3};
 
 namespace lax {
 Array select_n(Operand which, const Arrays& cases, Location at) {

@@ -1,13 +1,13 @@
 // Sorting along one axis, and the largest elements of the last axis.
-#include <algorithm>
-#include <compare>
-#include <numeric>
-
 #include "ops/elementwise.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+
+#include <algorithm>
+#include <compare>
+#include <numeric>
 
 namespace reprise {
 namespace {
@@ -125,9 +125,9 @@ Batched sort_batch(const Primitive& self, const Arrays& x, const Axes& axes, std
   const std::int64_t at = *axes[first];
   Arrays operands;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    operands.push_back(axes[i] ? moveaxis(x[i], *axes[i], at)
-                               : broadcast_in_dim(x[i], x[first].shape(),
-                                                  other_axes(x[first].ndim(), {at})));
+    operands.push_back(
+        axes[i] ? moveaxis(x[i], *axes[i], at)
+                : broadcast_in_dim(x[i], x[first].shape(), other_axes(x[first].ndim(), {at})));
   }
   const Ints axis = shifted_axes({params.get<std::int64_t>("dimension")}, at);
   return {self.bind(operands, params.with("dimension", axis[0])), Axes(x.size(), at)};
@@ -214,8 +214,7 @@ Arrays lax::sort(const Arrays& xs, std::int64_t dimension, std::int64_t num_keys
   const AtUser at(at_location);
   if (xs.empty()) fail<TypeError>("sort: at least one operand is needed, got none");
   const std::int64_t axis = canonical_axis("sort", dimension, xs[0].ndim());
-  return sort_p.bind(
-      xs, {{"dimension", axis}, {"is_stable", is_stable}, {"num_keys", num_keys}});
+  return sort_p.bind(xs, {{"dimension", axis}, {"is_stable", is_stable}, {"num_keys", num_keys}});
 }
 std::pair<Array, Array> lax::top_k(Operand x, std::int64_t k) {
   const AtUser at(x.at);

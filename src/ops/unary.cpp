@@ -232,7 +232,8 @@ constexpr Primitive with_params(decltype(Primitive::eval) eval) {
           .type = elementwise::type_of<name, domain>,
           .eval = eval,
           .tangent = elementwise::zero_tangent,
-          .batch = elementwise::batch};
+          .batch = elementwise::batch,
+          .arity = 1};
 }
 constexpr Primitive typed(Primitive p, decltype(Primitive::type) type) {
   p.type = type;

@@ -1,14 +1,14 @@
 // Reductions over sliding windows (pooling) and their derivatives.
 #include "ops/window.h"
 
-#include <cmath>
-#include <limits>
-
 #include "ops/elementwise.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
 #include "ops/shape.h"
+
+#include <cmath>
+#include <limits>
 
 namespace reprise {
 
@@ -44,8 +44,8 @@ Pads transposed_padding(const WindowAxes& axes) {
   for (const WindowAxis& a : axes) {
     const std::int64_t span = dilated(a.window, a.window_dilation);
     const std::int64_t before = span - a.low - 1;
-    pads.emplace_back(before, dilated(a.in, a.base_dilation) + span - 1 -
-                                  dilated(a.out(), a.stride) - before);
+    pads.emplace_back(
+        before, dilated(a.in, a.base_dilation) + span - 1 - dilated(a.out(), a.stride) - before);
   }
   return pads;
 }
@@ -58,7 +58,8 @@ Pads to_pads(const std::vector<Ints>& lists) {
   Pads pads;
   for (const Ints& pair : lists) {
     if (pair.size() != 2) {
-      fail<TypeError>("window: padding must be (low, high) for each axis, got ", python_tuple(pair));
+      fail<TypeError>("window: padding must be (low, high) for each axis, got ",
+                      python_tuple(pair));
     }
     pads.emplace_back(pair[0], pair[1]);
   }
@@ -277,8 +278,8 @@ Arrays scatter_add_eval(const Arrays& x, const Params& params, const Types& out)
       C extreme = 0;
       std::int64_t chosen = -2;  // none yet; padding is -1
       visit_window(axes, strides, index, [&](std::int64_t at) {
-        const C candidate = at < 0 ? static_cast<C>(selection.neutral())
-                                   : static_cast<C>(elements<T>(x[1])[at]);
+        const C candidate =
+            at < 0 ? static_cast<C>(selection.neutral()) : static_cast<C>(elements<T>(x[1])[at]);
         if (chosen != -2 && selection.keeps(extreme, candidate)) return;
         extreme = candidate;
         chosen = at;
@@ -353,7 +354,9 @@ constexpr Primitive window_reduction(decltype(Primitive::tangent) tangent,
 
 Array bind_window(const Primitive& p, const Operand& x, const WindowDimensions& w) {
   const AtUser at(x.at);
-  const auto or_ones = [&](const Ints& v) { return v.empty() ? Ints(x.array.shape().size(), 1) : v; };
+  const auto or_ones = [&](const Ints& v) {
+    return v.empty() ? Ints(x.array.shape().size(), 1) : v;
+  };
   return p.bind1({x.array}, {{"base_dilation", or_ones(w.base_dilation)},
                              {"padding", to_lists(w.padding)},
                              {"window_dilation", or_ones(w.window_dilation)},
@@ -364,10 +367,10 @@ Array bind_window(const Primitive& p, const Operand& x, const WindowDimensions& 
 }  // namespace
 
 constinit const Primitive
-    reduce_window_max_p = window_reduction<"reduce_window_max", Domain::any, Largest>(
-        window_extreme_tangent<"ge">),
-    reduce_window_min_p = window_reduction<"reduce_window_min", Domain::any, Smallest>(
-        window_extreme_tangent<"le">),
+    reduce_window_max_p =
+        window_reduction<"reduce_window_max", Domain::any, Largest>(window_extreme_tangent<"ge">),
+    reduce_window_min_p =
+        window_reduction<"reduce_window_min", Domain::any, Smallest>(window_extreme_tangent<"le">),
     reduce_window_sum_p = window_reduction<"reduce_window_sum", Domain::number, Sum>(
         window_sum_tangent, window_sum_transpose),
     select_and_gather_add_p{.name = "select_and_gather_add",

@@ -1,12 +1,12 @@
 // Windows that slide over an array: the geometry shared by reduce_window and convolutions.
 #pragma once
 
+#include "program/params.h"
+#include "reprise/array.h"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "program/params.h"
-#include "reprise/array.h"
 
 namespace reprise {
 

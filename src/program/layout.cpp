@@ -31,15 +31,16 @@ std::string align_notes(const std::vector<Line>& lines) {
 
 void Layout::text(std::string_view s) {
   texts_ += s;
-  const bool joins = !tokens_.empty() && tokens_.back().kind == Kind::text && tokens_.back().note < 0;
+  const bool joins =
+      !tokens_.empty() && tokens_.back().kind == Kind::text && tokens_.back().note < 0;
   if (!joins) tokens_.push_back({Kind::text});
   tokens_.back().value += static_cast<std::int64_t>(s.size());
 }
 
 void Layout::text(std::string_view s, std::string note) {
   texts_ += s;
-  tokens_.push_back({Kind::text, static_cast<std::int64_t>(s.size()),
-                     static_cast<std::int64_t>(notes_.size())});
+  tokens_.push_back(
+      {Kind::text, static_cast<std::int64_t>(s.size()), static_cast<std::int64_t>(notes_.size())});
   notes_.push_back(std::move(note));
 }
 
@@ -74,8 +75,10 @@ std::string Layout::render(int width) const {
         }
         break;
       case Kind::brk:
-        if (flat.back()) line += rest.substr(0, static_cast<std::size_t>(token.value));
-        else lines.push_back({std::string(static_cast<std::size_t>(indent), ' '), {}});
+        if (flat.back())
+          line += rest.substr(0, static_cast<std::size_t>(token.value));
+        else
+          lines.push_back({std::string(static_cast<std::size_t>(indent), ' '), {}});
         rest.remove_prefix(static_cast<std::size_t>(token.value));
         break;
       case Kind::open: {

@@ -28,7 +28,8 @@ class Layout {
   // Text with a note, which is printed after the end of the line and takes no room in it.
   void text(std::string_view, std::string note);
   void brk(std::string_view flat = " ");
-  // Nothing printed, but groups around it count `width` more columns when they decide whether to fit.
+  // Nothing printed, but groups around it count `width` more columns when they decide whether to
+  // fit.
   void room(std::int64_t width) { room_ += width; }
   template <class F>
   void group(F&& inside) {

@@ -1,11 +1,11 @@
 #include "program/parse.h"
 
+#include "program/parse_tree.h"
+
 #include <charconv>
 #include <mutex>
 #include <set>
 #include <unordered_map>
-
-#include "program/parse_tree.h"
 
 namespace reprise {
 namespace {
@@ -155,8 +155,9 @@ class ProgramBuilder {
       in.push_back(p.type(e.in.back()));
     }
     if (e.prim->arity >= 0 && in.size() != static_cast<std::size_t>(e.prim->arity)) {
-      parse_error(text_, parsed.at, str(e.prim->name, ": the number of operands must be ",
-                                        e.prim->arity, ", got ", in.size()));
+      parse_error(text_, parsed.at,
+                  str(e.prim->name, ": the number of operands must be ", e.prim->arity, ", got ",
+                      in.size()));
     }
     for (const ParsedBinder& b : parsed.out) out.push_back(b.type);
     e.params = params(parsed);
@@ -174,7 +175,8 @@ class ProgramBuilder {
       if (e.prim->parsed_params) e.params = e.prim->parsed_params(e.params, in, out);
       if (e.prim->type) computed = e.prim->type(in, e.params);
     } catch (const InternalError&) {  // a rule read a param that is not there
-      parse_error(text_, at, str(e.prim->name, ": a param is missing or has another kind of value"));
+      parse_error(text_, at,
+                  str(e.prim->name, ": a param is missing or has another kind of value"));
     } catch (const Error& error) {
       parse_error(text_, at, error.what());
     }

@@ -7,15 +7,15 @@
 // the `;`, become the leading inputs.
 #pragma once
 
+#include "program/primitive.h"
+
 #include <span>
 #include <string_view>
 
-#include "program/primitive.h"
-
 namespace reprise {
 
-// Throws TypeError with line and column when the text is malformed, names a primitive that is not in
-// `primitives`, or gives a variable another type than its equation computes.
+// Throws TypeError with line and column when the text is malformed, names a primitive that is not
+// in `primitives`, or gives a variable another type than its equation computes.
 Program parse_program(std::string_view text, std::span<const Primitive* const> primitives);
 
 }  // namespace reprise

@@ -1,11 +1,11 @@
 // Param values in Python's notation. A value whose shape is not one of ours stays text.
+#include "base/dtype.h"
+#include "program/parse_tree.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
-
-#include "base/dtype.h"
-#include "program/parse_tree.h"
 
 namespace reprise {
 namespace {
@@ -103,6 +103,8 @@ Attr parse_attr(std::string_view key, std::string_view text) {
   const std::string verbatim(text);
   constexpr std::array<std::string_view, 4> names{"name", "jvp", "fwd", "bwd"};
   if (std::find(names.begin(), names.end(), key) != names.end()) return verbatim;
+  // Of a scalar: an empty list of rows and not of numbers.
+  if (text == "()" && (key == "padding" || key == "padding_config")) return std::vector<Ints>{};
   if (text == "None") return None{};
   if (text == "True") return true;
   if (text == "False") return false;

@@ -1,10 +1,10 @@
 #include "program/parse_tree.h"
 
+#include "base/dtype.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
-
-#include "base/dtype.h"
 
 namespace reprise {
 namespace {
@@ -103,8 +103,10 @@ class TreeParser {
     ++at_;
     while (peek() != ']') {
       result.shape.push_back(dimension());
-      if (peek() == ',') ++at_;
-      else if (peek() != ']') error("`]` is expected");
+      if (peek() == ',')
+        ++at_;
+      else if (peek() != ']')
+        error("`]` is expected");
     }
     ++at_;
     check_size(result, begin);

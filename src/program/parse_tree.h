@@ -1,10 +1,10 @@
 // The text of a program taken apart: words and their places, nothing looked up yet.
 #pragma once
 
+#include "program/params.h"
+
 #include <string_view>
 #include <vector>
-
-#include "program/params.h"
 
 namespace reprise {
 
@@ -13,7 +13,7 @@ struct ParsedBinder {  // a:f32[3]
   Type type;
   std::size_t at;  // offset in the text
 };
-struct ParsedAtom {  // a, 2.0:f32[]
+struct ParsedAtom {       // a, 2.0:f32[]
   std::string_view text;  // of the name or the number
   bool is_literal = false;
   Type type = {};  // of a literal

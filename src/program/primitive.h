@@ -30,6 +30,8 @@ struct Batched {
 enum class Kind : std::uint8_t { elementwise, reduce, shape, dot, conv, index, constant, call, name };
 
 
+class Split;  // transform/partial_eval.h
+
 struct Primitive {
   const char* name;
   Kind kind;
@@ -51,6 +53,9 @@ struct Primitive {
   // Operands with a mapped axis of size n somewhere -> outputs with a mapped axis somewhere.
   Batched (*batch)(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t n,
                    const Params&) = nullptr;
+  // For calls: divides the equation between the known and the staged side of a split. Without it an
+  // equation is known if all its operands are, else staged whole.
+  void (*partial_eval)(const Equation&, Split&) = nullptr;
   // Drops unused outputs from a call equation; fills which inputs are still needed.
   std::optional<Equation> (*dce)(const Program&, const Equation&,
                                  const std::vector<bool>& used_outputs) = nullptr;

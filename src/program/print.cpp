@@ -1,14 +1,14 @@
 #include "program/print.h"
 
+#include "program/layout.h"
+#include "program/primitive.h"
+
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "program/layout.h"
-#include "program/primitive.h"
 
 namespace reprise {
 namespace {
@@ -153,8 +153,9 @@ class Names {
   std::string* slot(const Program& p, Var v) {
     std::vector<std::string>& names = names_[&p];
     names.resize(p.types.size());
-    return v >= 0 && static_cast<std::size_t>(v) < names.size() ? &names[static_cast<std::size_t>(v)]
-                                                                : nullptr;
+    return v >= 0 && static_cast<std::size_t>(v) < names.size()
+               ? &names[static_cast<std::size_t>(v)]
+               : nullptr;
   }
 
   std::unordered_map<const Program*, std::vector<std::string>> names_;
@@ -169,7 +170,8 @@ std::string mask_addresses(std::string text) {
   std::size_t at = 0;
   while ((at = text.find(mark, at)) != std::string::npos) {
     at += mark.size();
-    const std::size_t end = std::min(text.find_first_not_of("0123456789abcdefABCDEF", at), text.size());
+    const std::size_t end =
+        std::min(text.find_first_not_of("0123456789abcdefABCDEF", at), text.size());
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(at),
               text.begin() + static_cast<std::ptrdiff_t>(end), 'X');
   }
@@ -248,8 +250,10 @@ class Printer {
     if (is_jit(e)) name_inlined(p, e);
     if (!e.out.empty()) {
       list(e.out, "", [&](Var v) { binder(p, v); });
-      if (options_.source_info) doc_.text(" = ", to_string(e.at));
-      else doc_.text(" = ");
+      if (options_.source_info)
+        doc_.text(" = ", to_string(e.at));
+      else
+        doc_.text(" = ");
     }
     doc_.text(e.prim->name);
     print_params(params, numpy_width(e));
@@ -303,7 +307,8 @@ class Printer {
 
   // open, items on lines of their own if need be, close
   template <class Items, class F>
-  void bracketed(std::string_view open, const Items& items, std::string_view close, F&& print_item) {
+  void bracketed(std::string_view open, const Items& items, std::string_view close,
+                 F&& print_item) {
     doc_.group([&] {
       doc_.nest(2, [&] {
         doc_.text(open);
@@ -343,8 +348,10 @@ class Printer {
   }
   void use(const ProgramPtr& program) {
     const auto it = shared_.find(program.get());
-    if (it != shared_.end()) doc_.text(it->second);
-    else body(*program);
+    if (it != shared_.end())
+      doc_.text(it->second);
+    else
+      body(*program);
   }
 
   PrintOptions options_;

@@ -3,6 +3,13 @@
 #include <unordered_map>
 
 namespace reprise {
+namespace {
+thread_local bool deriving = false;
+}
+
+bool in_derivation() { return deriving; }
+InDerivation::InDerivation() : outer_(deriving) { deriving = true; }
+InDerivation::~InDerivation() { deriving = outer_; }
 
 std::shared_ptr<const void> DerivedPrograms::find(const std::string& key) const {
   const std::lock_guard lock(mutex_);

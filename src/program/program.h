@@ -74,18 +74,36 @@ struct Program {
   std::vector<Type> out_types() const;
 };
 
+// True while a derived program is being made. JAX does not share what it derives inside another
+// derivation with what it derives outside, and neither do we: sharing shows in printed programs.
+bool in_derivation();
+class InDerivation {
+ public:
+  InDerivation();
+  ~InDerivation();
+  InDerivation(const InDerivation&) = delete;
+  InDerivation& operator=(const InDerivation&) = delete;
+
+ private:
+  bool outer_;
+};
+
 // Runs `make` once per (program, key) and shares the result. A result that closes over traced values
 // (member `consts`) belongs to their trace and is not kept.
 template <class T, class Make>
-std::shared_ptr<const T> derive(const Program& p, const std::string& key, const Make& make) {
+std::shared_ptr<const T> derive(const Program& p, const std::string& name, const Make& make) {
+  const std::string key = in_derivation() ? name + "'" : name;
   if (auto found = p.derived.find(key)) return std::static_pointer_cast<const T>(found);
-  auto made = std::make_shared<const T>(make());
+  const auto made = [&] {
+    const InDerivation inside;
+    return std::make_shared<const T>(make());
+  }();
   if constexpr (requires { made->consts; }) {
     for (const Array& c : made->consts) {
       if (is_traced(c)) return made;
     }
   }
-  return std::static_pointer_cast<const T>(p.derived.insert(key, std::move(made)));
+  return std::static_pointer_cast<const T>(p.derived.insert(key, made));
 }
 std::string mask_key(std::string_view name, const std::vector<bool>& mask);  // "jvp:0110"
 

@@ -67,7 +67,9 @@ class DualWalk {
   }
 
   Arrays primal(const Equation& e, const Arrays& x) const {
-    if (options_.known != nullptr && !options_.known->empty()) {
+    // An enclosing transform must still see the operation: numbers stand in only for numbers.
+    const bool traced = std::any_of(x.begin(), x.end(), [](const Array& a) { return is_traced(a); });
+    if (options_.known != nullptr && !options_.known->empty() && !traced) {
       Arrays y;
       for (Var v : e.out) {
         if (at(v) >= options_.known->size() || !(*options_.known)[at(v)]) break;
@@ -157,6 +159,26 @@ std::shared_ptr<const JvpProgram> jvp_program(const Program& p, const std::vecto
   });
 }
 
+namespace {
+// The constants that a program reads, in order of first use.
+std::vector<std::size_t> constants_by_use(const Program& p) {
+  std::unordered_map<Var, std::size_t> unseen;
+  for (std::size_t i = 0; i < p.num_consts; ++i) unseen[p.in[i]] = i;
+  std::vector<std::size_t> order;
+  auto use = [&](const Atom& a) {
+    const auto it = a.is_var() ? unseen.find(a.var) : unseen.end();
+    if (it == unseen.end()) return;
+    order.push_back(it->second);
+    unseen.erase(it);
+  };
+  for (const Equation& e : p.eqns) {
+    for (const Atom& a : e.in) use(a);
+  }
+  for (const Atom& a : p.out) use(a);
+  return order;
+}
+}  // namespace
+
 Linearized linearize(const Program& p, const Arrays& primals, const std::vector<bool>& active,
                      const LinearizeOptions& options) {
   Trace linear({.transform = "linearize", .name = p.name}, /*current=*/false);
@@ -179,11 +201,16 @@ Linearized linearize(const Program& p, const Arrays& primals, const std::vector<
   // Only what the linear program still reads after dead code is gone is a residual.
   const std::size_t consts = traced.program->num_consts;
   DceProgram live = dce(*traced.program, std::vector<bool>(out.size(), true));
-  for (std::size_t i = 0; i < consts; ++i) {
-    if (live.used_inputs[i]) result.residuals.push_back(traced.consts[i]);
+  const std::vector<std::size_t> order = constants_by_use(live.program);
+  std::vector<Var> in;
+  for (std::size_t i : order) {
+    result.residuals.push_back(traced.consts[i]);
+    in.push_back(live.program.in[i]);
   }
-  result.linear = std::make_shared<const Program>(
-      keep_inputs(std::move(live), [&](std::size_t i, bool used) { return used || i >= consts; }));
+  in.insert(in.end(), live.program.in.begin() + static_cast<std::ptrdiff_t>(consts), live.program.in.end());
+  live.program.in = std::move(in);
+  live.program.num_consts = order.size();
+  result.linear = std::make_shared<const Program>(std::move(live.program));
   return result;
 }
 

@@ -1,12 +1,12 @@
 #include "reprise/array.h"
 
+#include "array/access.h"
+#include "base/memory.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
-
-#include "array/access.h"
-#include "base/memory.h"
 
 using namespace reprise;
 
@@ -64,7 +64,7 @@ TEST_CASE("elements are read with conversion") {
   CHECK(x.to_vector<double>() == std::vector<double>{1.75, -2.5});
   CHECK(x.to_vector<bool>() == std::vector<bool>{true, true});
   CHECK(array({0.1}, bfloat16).item<float>() == 0.10009765625f);
-  CHECK(array({300}).item<std::uint8_t>() == 44);  // integers wrap
+  CHECK(array({300}).item<std::uint8_t>() == 44);     // integers wrap
   CHECK(array({300.0}).item<std::uint8_t>() == 255);  // floats saturate
 }
 

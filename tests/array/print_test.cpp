@@ -1,11 +1,11 @@
 // The expected texts are numpy's.
+#include "array/access.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <numeric>
 #include <sstream>
-
-#include "array/access.h"
 
 using namespace reprise;
 

@@ -1,10 +1,10 @@
 #include "base/location.h"
 
+#include "base/error.h"
+
 #include <doctest/doctest.h>
 
 #include <thread>
-
-#include "base/error.h"
 
 using namespace reprise;
 

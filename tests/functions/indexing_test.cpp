@@ -1,5 +1,6 @@
 #include "ops/mapped_axes.h"
-#include "reprise/reprise.h"
+#include "reprise/ops.h"
+#include "reprise/program.h"
 
 #include <doctest/doctest.h>
 

@@ -1,70 +1,7 @@
 // The golden programs without checkpoint.
-#include "golden/cases.h"
-
-namespace {
+#include "golden/models.h"
 
 using namespace golden;
-
-Array g(Array W, Array x) {
-  Array y = rp::dot(W, x);
-  return rp::sin(y);
-}
-Array f3layers(Array W1, Array W2, Array W3, Array x) {
-  x = g(W1, x);
-  x = g(W2, x);
-  x = g(W3, x);
-  return x;
-}
-using Params = std::vector<Array>;
-Array predict(Params params, Array x) {
-  for (std::size_t i = 0; i + 1 < params.size(); ++i) x = g(params[i], x);
-  return rp::dot(params.back(), x);
-}
-Array predict_named(Params params, Array x) {
-  for (std::size_t i = 0; i + 1 < params.size(); ++i) {
-    x = g(params[i], x);
-    x = rp::checkpoint_name(x, "layer" + std::to_string(i) + "_output");
-  }
-  return rp::dot(params.back(), x);
-}
-template <auto predict_fn>
-Array loss_of(Params params, Array x, Array y) {
-  Array p = predict_fn(params, x);
-  Array d = p - y;
-  return rp::sum(rp::power(d, 2));
-}
-Array dense(Array x, Array W, Array b) {
-  Array y = rp::dot(x, W);
-  return y + b;
-}
-Array relu0(Array x) { return rp::maximum(x, 0.); }
-Array mlp(Array x, Array W1, Array b1, Array W2, Array b2) {
-  Array h = dense(x, W1, b1);
-  h = relu0(h);
-  return dense(h, W2, b2);
-}
-Array softmax0(Array s) {
-  Array top = rp::max(s, -1, true);
-  top = rp::stop_gradient(top);
-  Array e = rp::exp(s - top);
-  Array total = rp::sum(e, -1, true);
-  return e / total;
-}
-Array attention(Array x, Array Wq, Array Wk, Array Wv) {
-  Array q = rp::matmul(x, Wq);
-  Array k = rp::matmul(x, Wk);
-  Array v = rp::matmul(x, Wv);
-  Array s = rp::lax::dot_general(q, k, {{2}, {2}, {0}, {0}});
-  Array a = softmax0(s * 0.5);
-  return rp::lax::dot_general(a, v, {{2}, {1}, {0}, {0}});
-}
-template <int n>
-Array chain(Array x) {
-  for (int i = 0; i < n; ++i) x = rp::sin(x);
-  return x;
-}
-
-}  // namespace
 
 TEST_CASE("golden tutorial_f: three layers of sin(W x)") {
   const Json& c = case_named("tutorial_f");

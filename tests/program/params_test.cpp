@@ -1,8 +1,8 @@
 #include "program/params.h"
 
-#include <doctest/doctest.h>
-
 #include "program/program.h"
+
+#include <doctest/doctest.h>
 
 using namespace reprise;
 

@@ -1,18 +1,18 @@
 #include "program/parse.h"
 
+#include "api/primitives.h"
+#include "program/parse_tree.h"
+#include "program/print.h"
+#include "program/trace.h"
+
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
-
-#include "api/primitives.h"
-#include "program/parse_tree.h"
-#include "program/print.h"
-#include "program/trace.h"
 
 using namespace reprise;
 
@@ -73,8 +73,8 @@ std::vector<std::string> programs_in(const std::string& text) {
 // Dtypes and primitives that only Python has, and texts quoted inside other texts.
 bool is_beyond_us(const std::string& text) {
   for (const char* part :
-       {"c64[", "f8_", "f4_", "i4[", "u4[", "key<rbg>", "Ref{", "\\n", "debug_print", "call_hi_primitive",
-        "optimization_barrier", "random_seed", "random_bits"}) {
+       {"c64[", "f8_", "f4_", "i4[", "u4[", "key<rbg>", "Ref{", "\\n", "debug_print",
+        "call_hi_primitive", "optimization_barrier", "random_seed", "random_bits"}) {
     if (text.find(part) != std::string::npos) return true;
   }
   return false;
@@ -87,8 +87,10 @@ void check_round_trip(const std::string& text, bool same_layout) {
   } catch (const Error& e) {
     printed = e.what();
   }
-  if (same_layout) CHECK(printed == text);
-  else CHECK(without_layout(printed) == without_layout(text));
+  if (same_layout)
+    CHECK(printed == text);
+  else
+    CHECK(without_layout(printed) == without_layout(text));
 }
 
 std::string message_of(std::string_view text) {
@@ -105,7 +107,8 @@ const Type f32{float32, {}};
 }  // namespace
 
 TEST_CASE("the programs of the golden cases print as they were read") {
-  const auto cases = nlohmann::json::parse(read_file(REPRISE_TEST_DATA "/remat_cases.json"))["cases"];
+  const auto cases =
+      nlohmann::json::parse(read_file(REPRISE_TEST_DATA "/remat_cases.json"))["cases"];
   int count = 0;
   for (const auto& c : cases) {
     for (const char* key : {"jaxpr", "fwd", "bwd"}) {
@@ -114,8 +117,8 @@ TEST_CASE("the programs of the golden cases print as they were read") {
       if (is_beyond_us(text)) continue;
       const std::string name = c["name"];
       // JAX laid these out with np.int64(...) inside.
-      const bool leaked = key == std::string_view("bwd") &&
-                          (name.starts_with("attention_") || name == "shaping");
+      const bool leaked =
+          key == std::string_view("bwd") && (name.starts_with("attention_") || name == "shaping");
       CAPTURE(name);
       CAPTURE(key);
       check_round_trip(text, !leaked);
@@ -176,7 +179,8 @@ TEST_CASE("a shared program is one object, wherever it is defined") {
 
 TEST_CASE("literals of every dtype are read") {
   const Program p = parse(
-      "{ lambda ; . let  in (0.10000000149011612:f32[], -inf:f32[], nan:f32[], 1e-05:f64[], -3:i8[], "
+      "{ lambda ; . let  in (0.10000000149011612:f32[], -inf:f32[], nan:f32[], 1e-05:f64[], "
+      "-3:i8[], "
       "200:u8[], 18446744073709551615:u64[], True:bool[], (b'',):float0[]) }");
   CHECK(p.out[0].literal == make_literal(float32, 0.1f));
   CHECK(p.out[1].literal.real == -INFINITY);
@@ -229,11 +233,13 @@ TEST_CASE("names and values of unknown kinds stay text") {
   }
 }
 
-// ------------------------------------------------------------------------------------ odd but legal
+// ------------------------------------------------------------------------------------ odd but
+// legal
 TEST_CASE("variables may be called like words of the language") {
   for (const char* text :
        {"{ lambda ; in:f32[]. let let:f32[] = sin in; lambda:f32[] = mul in in in (lambda,) }",
-        "{ lambda ; a:f32[]. let\n    inf:f32[] = mul a inf:f32[]\n    nan:f32[] = sin inf\n  in (nan,) }",
+        "{ lambda ; a:f32[]. let\n    inf:f32[] = mul a inf:f32[]\n    nan:f32[] = sin inf\n  in "
+        "(nan,) }",
         "{ lambda ; in:float0[]. let  in (in, (b'',):float0[]) }"}) {
     CHECK_NOTHROW(parse(text));
   }
@@ -256,7 +262,8 @@ TEST_CASE("results that nobody reads are all called _") {
 
 TEST_CASE("white space between words is free") {
   const Program p = parse(
-      "\n { lambda ;a:f32[3]\n  . let\n\n b:f32[3]=sin\n a;c:f32[3] = mul b 2.0:f32[] in ( c , ) }\n ");
+      "\n { lambda ;a:f32[3]\n  . let\n\n b:f32[3]=sin\n a;c:f32[3] = mul b 2.0:f32[] in ( c , ) "
+      "}\n ");
   CHECK(to_text(p) ==
         "{ lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[3] = mul b 2.0:f32[] in (c,) }");
 }
@@ -273,7 +280,8 @@ TEST_CASE("malformed text is an error with its place") {
         "parse: `:` and a type are expected (line 1, column 13)");
   CHECK(message_of("{ lambda ; a:f33[]. let  in (a,) }") ==
         "parse: a known dtype is expected, got `f33` (line 1, column 14)");
-  CHECK(message_of("{ lambda ; a:f32[3. let  in (a,) }") == "parse: `]` is expected (line 1, column 19)");
+  CHECK(message_of("{ lambda ; a:f32[3. let  in (a,) }") ==
+        "parse: `]` is expected (line 1, column 19)");
   CHECK(message_of("{ lambda ; a:f32[]. let  in (a,) } x") ==
         "parse: the end of the text is expected (line 1, column 36)");
   CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = sin[x=1 a in (b,) }") ==
@@ -287,8 +295,10 @@ TEST_CASE("variables are bound once, before they are read") {
         "parse: a variable is bound twice, got `a` (line 1, column 20)");
   CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = sin c in (b,) }") ==
         "parse: a variable is not bound, got `c` (line 1, column 39)");
-  CHECK(message_of("{ lambda ; a:f32[]. let _:f32[] = sin a; _:f32[] = cos a; b:f32[] = exp _ in (b,) }") ==
-        "parse: `_` must stand for one variable where it is read (line 1, column 73)");
+  CHECK(
+      message_of(
+          "{ lambda ; a:f32[]. let _:f32[] = sin a; _:f32[] = cos a; b:f32[] = exp _ in (b,) }") ==
+      "parse: `_` must stand for one variable where it is read (line 1, column 73)");
 }
 
 TEST_CASE("an equation must have the types it computes") {
@@ -298,6 +308,16 @@ TEST_CASE("an equation must have the types it computes") {
         "parse: sin: the results have other types, got 2 results for 1 (line 1, column 26)");
   CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[] = reduce_sum a in (b,) }") ==
         "parse: reduce_sum: a param is missing or has another kind of value (line 1, column 26)");
+}
+
+TEST_CASE("an equation must have as many operands as its primitive takes") {
+  Primitive half{"half", Kind::elementwise};
+  half.arity = 1;
+  const Primitive* const table[] = {&half};
+  CHECK_NOTHROW(parse_program("{ lambda ; a:f32[]. let b:f32[] = half a in (b,) }", table));
+  CHECK_THROWS_WITH_AS(
+      parse_program("{ lambda ; a:f32[]. let b:f32[] = half a a in (b,) }", table),
+      "parse: half: the number of operands must be 1, got 2 (line 1, column 25)", TypeError);
 }
 
 TEST_CASE("shared programs are defined once, used, and not in a circle") {
@@ -316,8 +336,8 @@ TEST_CASE("shared programs are defined once, used, and not in a circle") {
 TEST_CASE("numbers must fit their type") {
   CHECK(message_of("{ lambda ; . let  in (300:u8[],) }") ==
         "parse: a number of type u8[] is expected, got 300 (line 1, column 23)");
-  for (const char* atom : {"-1:u8[]", "1.5:i32[]", "1:bool[]", "1e999:f32[]", "99999999999999999999:i64[]",
-                           "abc:f32[]", "1:f32[2]", "1:key<fry>[]"}) {
+  for (const char* atom : {"-1:u8[]", "1.5:i32[]", "1:bool[]", "1e999:f32[]",
+                           "99999999999999999999:i64[]", "abc:f32[]", "1:f32[2]", "1:key<fry>[]"}) {
     CAPTURE(atom);
     CHECK_THROWS_AS(parse(str("{ lambda ; . let  in (", atom, ",) }")), TypeError);
   }
@@ -339,14 +359,16 @@ TEST_CASE("deep nesting is an error, not a crash") {
   for (int i = 0; i < 1000; ++i) {
     chain += str("let f", i, " = { lambda ; . let jit[name=f jaxpr=f", i + 1, "]  in () } in\n");
   }
-  chain += "let f1000 = { lambda ; . let  in () } in\n{ lambda ; . let jit[name=f jaxpr=f0]  in () }";
+  chain +=
+      "let f1000 = { lambda ; . let  in () } in\n{ lambda ; . let jit[name=f jaxpr=f0]  in () }";
   CHECK(message_of(chain).starts_with("parse: the programs are nested too deeply"));
 }
 
 TEST_CASE("every prefix of a program is an error") {
   const std::string text =
       "let f = { lambda ; a:f32[]. let b:f32[] = mul a 2.0:f32[] in (b,) } in\n"
-      "{ lambda ; c:f32[]. let d:f32[] = jit[name=f jaxpr=f] c; e:f32[] = jit[name=f jaxpr=f] d in (e,) }";
+      "{ lambda ; c:f32[]. let d:f32[] = jit[name=f jaxpr=f] c; e:f32[] = jit[name=f jaxpr=f] d in "
+      "(e,) }";
   CHECK_NOTHROW(parse(text));
   for (std::size_t size = 0; size < text.size(); ++size) {
     CHECK_THROWS_AS(parse(text.substr(0, size)), TypeError);

@@ -1,11 +1,11 @@
 // The expected texts are JAX's for the same programs.
 #include "program/print.h"
 
+#include "program/primitive.h"
+
 #include <doctest/doctest.h>
 
 #include <cmath>
-
-#include "program/primitive.h"
 
 using namespace reprise;
 
@@ -22,7 +22,8 @@ std::vector<Param> name_first(const Params& params) {
 // Records that can only be printed.
 const Primitive sin_like{"sin", Kind::elementwise}, cos_like{"cos", Kind::elementwise},
     mul_like{"mul", Kind::elementwise}, iota_like{"iota", Kind::constant},
-    remat_like{"remat2", Kind::call}, cond_like{"cond", Kind::call}, effect_like{"effect", Kind::call};
+    remat_like{"remat2", Kind::call}, cond_like{"cond", Kind::call},
+    effect_like{"effect", Kind::call};
 const Primitive jit_like = [] {
   Primitive p{"jit", Kind::call};
   p.printed_params = name_first;
@@ -74,8 +75,7 @@ Atom number(Dtype dtype, double value) { return Atom::of(make_literal(dtype, val
 }  // namespace
 
 TEST_CASE("a short program is one line") {
-  CHECK(to_text(chain(2)) ==
-        "{ lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = sin b in (c,) }");
+  CHECK(to_text(chain(2)) == "{ lambda ; a:f32[]. let b:f32[] = sin a; c:f32[] = sin b in (c,) }");
 }
 
 TEST_CASE("a program without equations has two spaces") {
@@ -115,8 +115,10 @@ TEST_CASE("long lists of variables fill their lines") {
 TEST_CASE("an equation without operands ends with a space") {
   Builder b;
   const Var v = b.equation(iota_like, {}, {{int32, {3}}},
-                           {{"shape", Ints{3}}, {"dimension", std::int64_t{0}},
-                            {"sharding", None{}}, {"dtype", int32}})[0];
+                           {{"shape", Ints{3}},
+                            {"dimension", std::int64_t{0}},
+                            {"sharding", None{}},
+                            {"dtype", int32}})[0];
   b.p.out = {Atom::of(v)};
   CHECK(to_text(b.p) ==
         "{ lambda ; . let\n"
@@ -166,8 +168,8 @@ TEST_CASE("literals carry their type") {
 TEST_CASE("a program used twice is printed once, before the rest") {
   Builder b;
   const ProgramPtr body = shared_chain(2);
-  const Params params{{"jaxpr", body}, {"prevent_cse", true}, {"policy", None{}},
-                      {"differentiated", false}};
+  const Params params{
+      {"jaxpr", body}, {"prevent_cse", true}, {"policy", None{}}, {"differentiated", false}};
   const Var v = b.equation(remat_like, b.input(), params);
   b.p.out = {Atom::of(b.equation(remat_like, v, params))};
   CHECK(to_text(b.p) ==
@@ -210,8 +212,9 @@ TEST_CASE("a program with more than ten equations is printed before the rest") {
   CHECK(to_text(calls({shared_chain(10)}, {"long"})).find("let long") == std::string::npos);
   const std::string text = to_text(calls({shared_chain(11)}, {"long"}));
   CHECK(text.starts_with("let long = { lambda ; a:f32[]. let\n    b:f32[] = sin a\n"));
-  CHECK(text.ends_with("  in (l,) } in\n"
-                       "{ lambda ; m:f32[]. let n:f32[] = jit[name=long jaxpr=long] m in (n,) }"));
+  CHECK(
+      text.ends_with("  in (l,) } in\n"
+                     "{ lambda ; m:f32[]. let n:f32[] = jit[name=long jaxpr=long] m in (n,) }"));
 }
 
 TEST_CASE("a variable never takes the name of a shared program") {
@@ -283,7 +286,8 @@ TEST_CASE("a tuple of programs has a line for each") {
 TEST_CASE("params are sorted, empty tuples are short, addresses are hidden") {
   Builder b;
   b.equation(remat_like, {}, {},
-             {{"policy", std::string("<function f at 0x7f3A>")}, {"axes", Ints{}},
+             {{"policy", std::string("<function f at 0x7f3A>")},
+              {"axes", Ints{}},
               {"branches", Programs{}}});
   CHECK(to_text(b.p, {.width = 100}) ==
         "{ lambda ; . let remat2[axes=() branches=() policy=<function f at 0xXXXX>]  in () }");

@@ -1,0 +1,204 @@
+// checkpoint and the tables that show what it saves.
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+
+#include "api/flat.h"
+#include "api/inspect.h"
+#include "control/body.h"
+#include "ops/records.h"
+#include "remat/checkpoint.h"
+#include "reprise/remat.h"
+
+namespace reprise {
+namespace {
+
+void collect_names(const Program& p, std::set<std::string>& names) {
+  for (const Equation& e : p.eqns) {
+    if (e.prim == &name_p) names.insert(e.params.get<std::string>("name"));
+    for_each_program(e.params, [&](const ProgramPtr& inner) { collect_names(*inner, names); });
+  }
+}
+
+std::size_t edit_distance(const std::string& a, const std::string& b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+// A name in the policy that nothing carries is probably misspelt.
+void check_names(const Policy& policy, const Program& body, bool strict) {
+  const std::vector<std::string> wanted = policy.names();
+  if (wanted.empty()) return;
+  std::set<std::string> there;
+  collect_names(body, there);
+  for (const std::string& name : wanted) {
+    if (there.count(name)) continue;
+    const auto nearest = std::min_element(there.begin(), there.end(), [&](const auto& a, const auto& b) {
+      return edit_distance(name, a) < edit_distance(name, b);
+    });
+    const std::string hint = nearest == there.end() ? "the function names no value with checkpoint_name"
+                                                    : "the nearest name in the function is '" + *nearest + "'";
+    if (strict) fail_with_hint<TypeError>(hint, "checkpoint: the policy names a value that does not exist, got '", name, "'");
+    static std::mutex mutex;
+    static std::set<std::string> warned;
+    const std::lock_guard lock(mutex);
+    if (warned.insert(policy.key() + "/" + name).second) {
+      std::cerr << "reprise: warning: checkpoint: the policy names '" << name
+                << "', which no checkpoint_name in the function carries; " << hint << "\n";
+    }
+  }
+}
+
+Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
+                      const std::vector<std::size_t>& argument) {
+  if (const bool* all = std::get_if<bool>(&options.prevent_cse)) return *all;
+  const auto& per_argument = std::get<std::vector<bool>>(options.prevent_cse);
+  const std::size_t arguments = argument.empty() ? 0 : argument.back() + 1;
+  if (per_argument.size() < arguments) {
+    fail<TypeError>("checkpoint: prevent_cse must have one flag per argument, got ", per_argument.size(), " for ",
+                    arguments);
+  }
+  std::vector<bool> flags(consts, false);
+  for (std::size_t a : argument) flags.push_back(per_argument[a]);
+  return OpaquePtr(std::make_shared<const FlagsParam>(std::move(flags)));
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const SavedResidual& r) { return out << r.type << " " << r.origin; }
+
+namespace detail {
+
+std::string new_identity() {
+  static std::atomic<std::uint64_t> serial{0};
+  return str("w", ++serial);
+}
+
+Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
+                  const CheckpointOptions& options) {
+  const AtUser at(f.at);
+  Traced t = trace(f.run, types_of(args),
+                   {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
+  t.program = intern("checkpoint:" + f.identity, std::move(t.program));
+  check_names(options.policy, *t.program, options.strict);
+  const Attr policy = options.policy.defined()
+                          ? Attr(OpaquePtr(std::make_shared<const PolicyParam>(options.policy)))
+                          : Attr(None{});
+  return finished(remat_p.bind(concat(t.consts, args),
+                               {{"differentiated", false},
+                                {"jaxpr", t.program},
+                                {"policy", policy},
+                                {"prevent_cse", prevent_cse_attr(options, t.consts.size(), argument)}}));
+}
+
+// ------------------------------------------------------------------------------- residual tables
+namespace {
+
+SavedResidual residual_of(const Type& type, std::string origin, const Location& at = {}, std::string name = {}) {
+  return {type, type.nbytes(), std::move(origin), std::move(name), at};
+}
+
+SavedResidual produced_by(const Equation& e, const Type& type) {
+  const std::string place = " from " + to_string(e.at);
+  if (e.prim == &name_p) {
+    const std::string name = e.params.get<std::string>("name");
+    return residual_of(type, "named '" + name + "'" + place, e.at, name);
+  }
+  if (std::string_view(e.prim->name) == "jit") {
+    return residual_of(type, "output of jitted function '" + e.params.get<std::string>("name") + "'" + place, e.at);
+  }
+  return residual_of(type, str("output of ", e.prim->name, place), e.at);
+}
+
+}  // namespace
+
+std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args) {
+  const AtUser at(f.at);
+  const ForwardProgram forward = trace_forward(f, args);
+  const Program& p = *forward.traced.program;
+  std::vector<bool> wanted(p.types.size());
+  std::vector<SavedResidual> list;
+  std::unordered_map<Var, Var> rounded;  // reduce_precision: what it rounds is what the reader knows
+  for (const Equation& e : p.eqns) {
+    if (e.prim == &reduce_precision_p && e.in[0].is_var()) rounded[e.out[0]] = e.in[0].var;
+  }
+  for (std::size_t k = forward.outputs; k < p.out.size(); ++k) {
+    if (!p.out[k].is_var()) {
+      list.push_back(residual_of(p.out[k].literal.type(), "from a literal"));
+      continue;
+    }
+    const auto it = rounded.find(p.out[k].var);
+    wanted[static_cast<std::size_t>(it == rounded.end() ? p.out[k].var : it->second)] = true;
+  }
+  for (std::size_t i = 0; i < p.in.size(); ++i) {
+    if (!wanted[static_cast<std::size_t>(p.in[i])]) continue;
+    const bool constant = i < p.num_consts;
+    list.push_back(residual_of(p.type(p.in[i]), constant ? "from a constant"
+                                                         : "from the argument " + f.arg_names[i - p.num_consts]));
+  }
+  for (const Equation& e : p.eqns) {
+    for (Var v : e.out) {
+      if (wanted[static_cast<std::size_t>(v)]) list.push_back(produced_by(e, p.type(v)));
+    }
+  }
+  return list;
+}
+
+void print(const std::vector<SavedResidual>& list) {
+  for (const SavedResidual& r : list) std::cout << r << "\n";
+}
+void print(const FwdBwd& programs) { std::cout << programs << "\n"; }
+
+}  // namespace detail
+
+// ----------------------------------------------------------------------------------- side by side
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines(1);
+  for (char c : text) {
+    if (c == '\n') {
+      lines.emplace_back();
+    } else {
+      lines.back() += c;
+    }
+  }
+  return lines;
+}
+std::string padded(const std::vector<std::string>& lines, std::size_t i, std::size_t width) {
+  std::string line = i < lines.size() ? lines[i] : "";
+  line.resize(width, ' ');
+  return line;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const FwdBwd& programs) {
+  std::vector<std::string> left = lines_of(programs.forward.str()), right = lines_of(programs.backward.str());
+  const std::string titles[2] = {"forward computation:", "backward computation:"};
+  std::size_t widths[2] = {titles[0].size(), titles[1].size()};
+  for (const std::string& l : left) widths[0] = std::max(widths[0], l.size());
+  for (const std::string& l : right) widths[1] = std::max(widths[1], l.size());
+  const std::string blank(2 + widths[0] + 4 + widths[1] + 2, ' ');
+  auto row = [&](const std::vector<std::string>& a, const std::vector<std::string>& b, std::size_t i) {
+    return "  " + padded(a, i, widths[0]) + "    " + padded(b, i, widths[1]) + "  ";
+  };
+  out << blank << "\n" << row({titles[0]}, {titles[1]}, 0) << "\n" << blank;
+  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) out << "\n" << row(left, right, i);
+  return out;
+}
+
+}  // namespace reprise

@@ -1,0 +1,145 @@
+// Splitting cond and while between what is known now and what comes later.
+#include <algorithm>
+
+#include "control/cond.h"
+#include "control/records.h"
+#include "transform/dce.h"
+#include "transform/partial_eval.h"
+
+namespace reprise {
+namespace {
+
+bool any(const std::vector<bool>& mask) {
+  return std::any_of(mask.begin(), mask.end(), [](bool b) { return b; });
+}
+
+std::vector<PolicySplit> split_branches(const Programs& branches, const std::vector<bool>& unknown,
+                                        const Split& s) {
+  const bool by_policy = s.mode() == SplitMode::by_policy;
+  const std::vector<bool> available = by_policy ? std::vector<bool>(unknown.size(), true) : unknown;
+  SplitOutputs outputs;
+  outputs.all_available = by_policy;
+  outputs.unknown.assign(branches[0]->out.size(), false);
+  // An output is unknown if it is in any branch.
+  for (const ProgramPtr& b : branches) {
+    const PolicySplit parts = split(*b, unknown, available, s.policy(), s.mode(), outputs);
+    for (std::size_t k = 0; k < parts.unknown_out.size(); ++k) {
+      outputs.unknown[k] = outputs.unknown[k] || parts.unknown_out[k];
+    }
+  }
+  std::vector<PolicySplit> all;
+  for (const ProgramPtr& b : branches) all.push_back(split(*b, unknown, available, s.policy(), s.mode(), outputs));
+  return all;
+}
+
+Types residual_types(const PolicySplit& parts) {
+  const Types in = parts.staged.in_types();
+  return {in.begin(), in.begin() + static_cast<std::ptrdiff_t>(parts.residuals)};
+}
+
+}  // namespace
+
+void cond_partial_eval(const Equation& e, Split& s) {
+  std::vector<bool> unknown = s.unknown_mask(e.in);
+  const bool index_unknown = unknown[0];
+  if (index_unknown || (s.mode() == SplitMode::once && !any(unknown))) return s.split_plain(e);
+  unknown.erase(unknown.begin());
+  const std::vector<PolicySplit> parts = split_branches(e.params.get<Programs>("branches"), unknown, s);
+  std::vector<Types> residuals;
+  for (const PolicySplit& p : parts) residuals.push_back(residual_types(p));
+  const Slots slots = merge_residuals(residuals);
+  Programs known_branches, staged_branches;
+  for (std::size_t b = 0; b < parts.size(); ++b) {
+    const std::size_t outputs = parts[b].known.out.size() - parts[b].residuals;
+    known_branches.push_back(with_all_residuals(parts[b].known, outputs, slots.types, slots.of_branch[b]));
+    staged_branches.push_back(taking_all_residuals(parts[b].staged, slots.types, slots.of_branch[b]));
+  }
+  Equation known{&cond_p, e.params.with("branches", known_branches), {e.in[0]}, {}, e.at};
+  Equation staged{&cond_p, e.params.with("branches", staged_branches), {e.in[0]}, {}, e.at};
+  std::vector<Var> saved;
+  for (const Type& t : slots.types) {
+    saved.push_back(s.fresh(t));
+    staged.in.push_back(Atom::of(saved.back()));
+  }
+  const bool by_policy = s.mode() == SplitMode::by_policy;
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const Atom& operand = e.in[i + 1];
+    if (!unknown[i]) known.in.push_back(operand);
+    if (by_policy || unknown[i]) staged.in.push_back(operand);
+  }
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    const bool unknown_out = parts[0].unknown_out[k];
+    if (!unknown_out) known.out.push_back(e.out[k]);
+    if (by_policy || unknown_out) staged.out.push_back(e.out[k]);
+    s.set(e.out[k], unknown_out, by_policy || unknown_out);
+  }
+  known.out.insert(known.out.end(), saved.begin(), saved.end());
+  if (!known.out.empty()) s.add_known(std::move(known));
+  s.add_staged(std::move(staged));
+}
+
+// Nothing inside a while is ever saved: known carries are computed now, the full loop comes later.
+void while_partial_eval(const Equation& e, Split& s) {
+  const auto cond_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
+  const auto body_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
+  const std::size_t first = cond_consts + body_consts;
+  const Program& body = *e.params.get<ProgramPtr>("body_jaxpr");
+  const Program& cond = *e.params.get<ProgramPtr>("cond_jaxpr");
+  std::vector<bool> unknown = s.unknown_mask(e.in);
+  if (s.mode() == SplitMode::once && !any(unknown)) return s.split_plain(e);
+  auto part = [&](std::size_t begin, std::size_t end) {
+    return std::vector<bool>(unknown.begin() + static_cast<std::ptrdiff_t>(begin),
+                             unknown.begin() + static_cast<std::ptrdiff_t>(end));
+  };
+  for (bool stable = false; !stable;) {
+    stable = true;
+    const std::vector<bool> in = part(cond_consts, unknown.size());
+    const PolicySplit parts = split(body, in, in, {}, SplitMode::once);
+    std::vector<bool> cond_in = part(0, cond_consts);
+    const std::vector<bool> carry = part(first, unknown.size());
+    cond_in.insert(cond_in.end(), carry.begin(), carry.end());
+    const bool stops_unknown = split(cond, cond_in, cond_in, {}, SplitMode::once).unknown_out[0];
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      if (unknown[first + k] || !(parts.unknown_out[k] || stops_unknown)) continue;
+      unknown[first + k] = true;
+      stable = false;
+    }
+  }
+  std::vector<bool> known_carry = part(first, unknown.size());
+  known_carry.flip();
+  if (any(known_carry)) {
+    DceProgram live = dce(body, known_carry);
+    auto is_known_input = [&](std::size_t i, bool used) { return i < body_consts ? used : known_carry[i - body_consts]; };
+    Equation known{&while_p, e.params, {}, {}, e.at};
+    std::int64_t kept_consts = 0;
+    for (std::size_t i = 0; i < cond_consts; ++i) known.in.push_back(e.in[i]);
+    for (std::size_t i = 0; i < body.in.size(); ++i) {
+      if (!is_known_input(i, live.used_inputs[i])) continue;
+      known.in.push_back(e.in[cond_consts + i]);
+      kept_consts += i < body_consts ? 1 : 0;
+    }
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      if (known_carry[k]) known.out.push_back(e.out[k]);
+    }
+    auto known_cond = std::make_shared<Program>(cond);
+    known_cond->in.clear();
+    for (std::size_t i = 0; i < cond.in.size(); ++i) {
+      if (i < cond_consts || known_carry[i - cond_consts]) known_cond->in.push_back(cond.in[i]);
+    }
+    auto known_body = std::make_shared<const Program>(keep_inputs(std::move(live), is_known_input));
+    known.params = e.params.with("body_jaxpr", ProgramPtr(known_body))
+                       .with("body_nconsts", kept_consts)
+                       .with("cond_jaxpr", ProgramPtr(known_cond));
+    s.add_known(std::move(known));
+  }
+  const bool by_policy = s.mode() == SplitMode::by_policy;
+  Equation staged = e;
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    s.set(e.out[k], unknown[first + k], by_policy || unknown[first + k]);
+    // Computed again by the full loop, but nobody reads it there.
+    if (!by_policy && known_carry[k]) staged.out[k] = s.fresh(s.type(e.out[k]));
+  }
+  s.add_staged(std::move(staged));
+}
+
+}  // namespace reprise

@@ -1,0 +1,11 @@
+// Copies between memory spaces.
+#pragma once
+
+#include "program/primitive.h"
+
+namespace reprise {
+
+// The equation that moves `from` to a memory space; it carries no source location, as in JAX.
+Equation device_put_equation(const Atom& from, Var to, MemorySpace space);
+
+}  // namespace reprise

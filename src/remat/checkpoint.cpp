@@ -1,0 +1,352 @@
+#include "remat/checkpoint.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "control/body.h"
+#include "ops/lax.h"
+#include "ops/records.h"
+#include "transform/dce.h"
+#include "transform/jvp.h"
+#include "transform/transpose.h"
+#include "transform/vmap.h"
+
+namespace reprise {
+namespace {
+
+const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
+
+Policy policy_of(const Params& params) {
+  const Attr* attr = params.find("policy");
+  if (attr == nullptr || std::holds_alternative<None>(*attr)) return {};
+  return params.get_opaque<PolicyParam>("policy")->policy;
+}
+
+// prevent_cse with other operands: `keep` of the old flags, `before` and `after` more that are set.
+Attr updated_flags(const Params& params, std::size_t before, const std::vector<bool>& keep, std::size_t after) {
+  const Attr& attr = *params.find("prevent_cse");
+  if (std::holds_alternative<bool>(attr)) return attr;
+  const std::vector<bool>& old = params.get_opaque<FlagsParam>("prevent_cse")->flags;
+  std::vector<bool> flags(before, true);
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i]) flags.push_back(i < old.size() ? old[i] : true);
+  }
+  flags.insert(flags.end(), after, true);
+  return OpaquePtr(std::make_shared<const FlagsParam>(std::move(flags)));
+}
+
+Types remat_type(const Types& in, const Params& params) {
+  check_operands("checkpoint", *body_of(params), in);
+  return body_of(params)->out_types();
+}
+Arrays remat_eval(const Arrays& x, const Params& params, const Types&) { return eval(*body_of(params), x); }
+
+// ---------------------------------------------------------------------------------------- splitting
+struct Bits {
+  std::int64_t exponent, mantissa;
+};
+Bits bits_of(Dtype d) {
+  if (d == Dtype::f16) return {5, 10};
+  if (d == Dtype::bf16) return {8, 7};
+  return d == Dtype::f64 ? Bits{11, 52} : Bits{8, 23};
+}
+
+// A residual that the forward pass also reads is rounded to its dtype where it is made, so that both
+// passes see the same bits whatever precision a compiler works in.
+Program with_precision_barriers(Program p, std::size_t residuals) {
+  std::vector<bool> read(p.types.size());
+  std::unordered_map<Var, std::size_t> made_by;
+  for (std::size_t i = 0; i < p.eqns.size(); ++i) {
+    for (const Atom& a : p.eqns[i].in) {
+      if (a.is_var()) read[static_cast<std::size_t>(a.var)] = true;
+    }
+    for (Var v : p.eqns[i].out) made_by[v] = i;
+  }
+  std::vector<std::vector<Equation>> after(p.eqns.size());
+  for (std::size_t k = p.out.size() - residuals; k < p.out.size(); ++k) {
+    const Var v = p.out[k].var;
+    const Type type = p.type(v);
+    const auto producer = made_by.find(v);
+    if (!is_floating(type.dtype) || !read[static_cast<std::size_t>(v)] || producer == made_by.end()) continue;
+    Equation& e = p.eqns[producer->second];
+    const Bits bits = bits_of(type.dtype);
+    const Params params{{"exponent_bits", bits.exponent}, {"mantissa_bits", bits.mantissa}};
+    if (e.prim == &reduce_precision_p && e.params == params) continue;
+    const Var raw = p.fresh(type);
+    std::replace(e.out.begin(), e.out.end(), v, raw);
+    after[producer->second].push_back({&reduce_precision_p, params, {Atom::of(raw)}, {v}, e.at});
+  }
+  std::vector<Equation> eqns;
+  for (std::size_t i = 0; i < p.eqns.size(); ++i) {
+    eqns.push_back(std::move(p.eqns[i]));
+    // Inserted right behind the producer, the latest first.
+    for (std::size_t k = after[i].size(); k-- > 0;) eqns.push_back(std::move(after[i][k]));
+  }
+  p.eqns = std::move(eqns);
+  return p;
+}
+
+struct RematSplit {
+  ProgramPtr known;                // known inputs -> known outputs, residuals
+  ProgramPtr staged;               // residuals, used inputs -> unknown outputs
+  std::size_t residuals = 0;
+  std::vector<bool> used_inputs;   // by the staged part
+  std::vector<bool> unknown_out;
+};
+
+RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const Policy& policy) {
+  PolicySplit parts = split(p, unknown, std::vector<bool>(p.in.size(), true), split_policy(policy),
+                             SplitMode::by_policy);
+  std::vector<bool> wanted;
+  for (std::size_t k = 0; k < p.out.size(); ++k) {
+    if (parts.available_out[k]) wanted.push_back(parts.unknown_out[k]);
+  }
+  DceProgram staged = dce(parts.staged, wanted);
+  const auto first_input = staged.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
+  std::vector<bool> known_out(parts.known.out.size() - parts.residuals, true);
+  known_out.insert(known_out.end(), staged.used_inputs.begin(), first_input);
+  RematSplit result;
+  result.unknown_out = parts.unknown_out;
+  result.used_inputs.assign(first_input, staged.used_inputs.end());
+  result.residuals = static_cast<std::size_t>(std::count(staged.used_inputs.begin(), first_input, true));
+  result.staged = std::make_shared<const Program>(
+      keep_inputs(std::move(staged), [](std::size_t, bool used) { return used; }));
+  result.known = std::make_shared<const Program>(
+      with_precision_barriers(dce(parts.known, known_out).program, result.residuals));
+  return result;
+}
+
+std::shared_ptr<const RematSplit> split_by_policy(const Program& p, const std::vector<bool>& unknown,
+                                                  const Policy& policy) {
+  return derive<RematSplit>(p, mask_key("remat:" + policy.key(), unknown),
+                            [&] { return make_split(p, unknown, policy); });
+}
+
+Params staged_params(const Params& params, const RematSplit& parts) {
+  return params.with("jaxpr", parts.staged)
+      .with("differentiated", true)
+      .with("prevent_cse", updated_flags(params, parts.residuals, parts.used_inputs, 0));
+}
+
+// ------------------------------------------------------------------------------------------- rules
+Duals remat_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const auto j = jvp_program(*body_of(params), nonzero_mask(dx));
+  const Arrays tangents = nonzero_only(dx);
+  const Arrays args = concat(concat(j->consts, x), tangents);
+  const Attr flags = updated_flags(params, 0, std::vector<bool>(x.size(), true), tangents.size());
+  const Arrays out = remat_p.bind(args, params.with("jaxpr", j->program).with("prevent_cse", flags));
+  const std::size_t primals = j->nonzero_out.size();
+  return {slice_of(out, 0, primals), spread(j->nonzero_out, out, primals)};
+}
+
+Duals remat_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
+  const auto j = jvp_program(*body_of(params), nonzero_mask(dx));
+  const Arrays tangents = nonzero_only(dx);
+  const Arrays known = concat(j->consts, x);
+  const Arrays args = concat(known, tangents);
+  std::vector<bool> unknown(known.size(), false);
+  unknown.resize(args.size(), true);
+  const auto parts = split_by_policy(*j->program, unknown, policy_of(params));
+  const Arrays computed = eval(*parts->known, known);
+  const std::size_t known_outputs = computed.size() - parts->residuals;
+  Arrays staged_args = slice_of(computed, known_outputs, computed.size());
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (parts->used_inputs[i]) staged_args.push_back(args[i]);
+  }
+  Arrays staged;
+  if (!parts->staged->out.empty()) staged = remat_p.bind(staged_args, staged_params(params, *parts));
+  Arrays all;
+  std::size_t next_known = 0, next_staged = 0;
+  for (bool unknown_out : parts->unknown_out) {
+    all.push_back(unknown_out ? staged[next_staged++] : computed[next_known++]);
+  }
+  const std::size_t primals = j->nonzero_out.size();
+  return {slice_of(all, 0, primals), spread(j->nonzero_out, all, primals)};
+}
+
+struct TransposedRemat {
+  ProgramPtr program;
+  Arrays consts;
+  std::vector<bool> nonzero;
+};
+
+// The recomputation in order, then the transposed linear part.
+TransposedRemat make_transpose(const Program& body, const std::vector<bool>& linear,
+                               const std::vector<bool>& given) {
+  const auto parts = unzip(body, linear);
+  Types in;
+  const Types inputs = body.in_types(), outputs = body.out_types();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!linear[i]) in.push_back(inputs[i]);
+  }
+  const std::size_t known = in.size();
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (given[k]) in.push_back(outputs[k]);
+  }
+  TransposedRemat result;
+  auto transposed = [&](const Arrays& args) {
+    const Arrays computed = eval(*parts->known, slice_of(args, 0, known));
+    std::size_t first_residual = 0, next = known;
+    Tangents cts;
+    for (std::size_t k = 0; k < outputs.size(); ++k) {
+      const Tangent ct = given[k] ? Tangent(args[next++]) : std::nullopt;
+      if (parts->unknown_out[k]) cts.push_back(ct);
+      else ++first_residual;
+    }
+    Primals x(computed.begin() + static_cast<std::ptrdiff_t>(first_residual), computed.end());
+    x.resize(parts->linear->in.size());
+    Arrays out;
+    for (const Tangent& t : backward(*parts->linear, std::move(x), std::move(cts))) {
+      result.nonzero.push_back(t.has_value());
+      if (t) out.push_back(*t);
+    }
+    return out;
+  };
+  Traced traced = trace(transposed, in, {.transform = "transpose", .name = body.name, .body = true});
+  result.program = std::move(traced.program);
+  result.consts = std::move(traced.consts);
+  return result;
+}
+
+Tangents remat_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+  std::vector<bool> linear, known;
+  Arrays args;
+  for (const auto& a : x) {
+    linear.push_back(!a);
+    known.push_back(a.has_value());
+    if (a) args.push_back(*a);
+  }
+  const std::vector<bool> given = nonzero_mask(ct);
+  const Program& body = *body_of(params);
+  const std::string key = mask_key("remat_transpose", linear) + mask_key("/", given);
+  const auto t = derive<TransposedRemat>(body, key, [&] { return make_transpose(body, linear, given); });
+  const Arrays cts = nonzero_only(ct);
+  const Attr flags = updated_flags(params, 0, known, cts.size());
+  const Arrays back = remat_p.bind(concat(concat(t->consts, args), cts),
+                                   params.with("jaxpr", t->program).with("prevent_cse", flags));
+  Tangents result(in.size());
+  std::size_t k = 0, next = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (linear[i] && t->nonzero[k++]) result[i] = back[next++];
+  }
+  return result;
+}
+
+Batched remat_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n, const Params& params) {
+  const auto b = batched_program(*body_of(params), axes, n, OutAxes::front);
+  return {remat_p.bind(concat(b->consts, x), params.with("jaxpr", b->program)), b->out_axes};
+}
+
+std::optional<Equation> remat_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
+  const auto live = dce_body(*body_of(e.params), used);
+  Equation shrunk = e;
+  shrunk.params = e.params.with("jaxpr", live->program)
+                      .with("prevent_cse", updated_flags(e.params, 0, live->used_inputs, 0));
+  shrunk.in.clear();
+  shrunk.out.clear();
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (live->used_inputs[i]) shrunk.in.push_back(e.in[i]);
+  }
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (used[k]) shrunk.out.push_back(e.out[k]);
+  }
+  return shrunk;
+}
+
+void adjust_split(const std::vector<bool>& unknown, const std::vector<bool>& available, Params& known,
+                  Params& staged) {
+  std::vector<bool> is_known = unknown;
+  is_known.flip();
+  const Params old = known;
+  known = known.with("prevent_cse", updated_flags(old, 0, is_known, 0));
+  staged = staged.with("differentiated", true).with("prevent_cse", updated_flags(old, 0, available, 0));
+}
+
+// Inside a recomputation a nested checkpoint is split by its own policy; its known part runs inline.
+void split_inline(const Equation& e, Split& s) {
+  const std::vector<bool> unknown = s.unknown_mask(e.in);
+  const auto parts = split_by_policy(*body_of(e.params), unknown, policy_of(e.params));
+  std::vector<Atom> args;
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (!unknown[i]) args.push_back(e.in[i]);
+  }
+  const std::vector<Atom> known = s.splice_known(*parts->known, args);
+  std::size_t out = 0;
+  Equation staged = e;
+  staged.params = staged_params(e.params, *parts);
+  staged.in.clear();
+  staged.out.clear();
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (parts->unknown_out[k]) {
+      staged.out.push_back(e.out[k]);
+    } else {
+      s.alias(e.out[k], known[out++]);
+    }
+  }
+  for (std::size_t r = 0; r < parts->residuals; ++r) staged.in.push_back(known[out + r]);
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (parts->used_inputs[i]) staged.in.push_back(e.in[i]);
+  }
+  s.add_staged(std::move(staged));
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (parts->unknown_out[k]) s.set(e.out[k], true, true);
+  }
+}
+
+void remat_partial_eval(const Equation& e, Split& s) {
+  if (s.mode() == SplitMode::by_policy) {
+    split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
+    return;
+  }
+  const std::vector<bool> unknown = s.unknown_mask(e.in);
+  if (std::none_of(unknown.begin(), unknown.end(), [](bool u) { return u; })) {
+    s.split_plain(e);
+  } else {
+    split_inline(e, s);
+  }
+}
+
+}  // namespace
+
+std::string FlagsParam::text() const {
+  std::vector<std::string> items;
+  for (bool f : flags) items.emplace_back(f ? "True" : "False");
+  return "(" + join(items, ", ") + (items.size() == 1 ? ",)" : ")");
+}
+
+EquationInfo describe(const Program& p, const Equation& e, const OutputNames& names) {
+  EquationInfo info;
+  info.primitive = e.prim->name;
+  for (const Atom& a : e.in) info.inputs.push_back(p.type(a));
+  for (Var v : e.out) info.outputs.push_back(p.type(v));
+  info.output_names = names;
+  if (e.prim == &name_p) info.name = e.params.get<std::string>("name");
+  if (e.prim == &dot_general_p) {
+    info.has_batch_dims = !e.params.get<DotDims>("dimension_numbers").lhs_batch.empty();
+  }
+  for (const Param& param : e.params.items()) info.params.emplace_back(param.key, python_text(param.value));
+  return info;
+}
+
+SplitPolicy split_policy(const Policy& policy) {
+  auto decide = [policy](const Program& p, const Equation& e, const OutputNames& names) -> SplitDecision {
+    const Policy::Answer answer = policy(describe(p, e, names));
+    if (std::holds_alternative<Saveable>(answer)) return Keep{};
+    if (const auto* o = std::get_if<Offloadable>(&answer)) return Offload{o->src, o->dst};
+    return Repeat{};
+  };
+  return {decide, policy.key()};
+}
+
+constinit const Primitive remat_p{.name = "remat2",
+                                  .kind = Kind::call,
+                                  .type = remat_type,
+                                  .eval = remat_eval,
+                                  .jvp = remat_jvp,
+                                  .linearize = remat_linearize,
+                                  .transpose = remat_transpose,
+                                  .batch = remat_batch,
+                                  .partial_eval = remat_partial_eval,
+                                  .dce = remat_dce};
+
+}  // namespace reprise
