@@ -1,8 +1,9 @@
 // Texts of transformed functions, and numbers to compare derivatives with.
 #pragma once
 
-#include <doctest/doctest.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 #include <cmath>
 #include <string>
@@ -41,7 +42,8 @@ std::string forward_text(const F& f, const A&... args) {
     for (const rp::Residual& r : backward.residuals()) all.push_back(r.value);
     return all;
   };
-  return rp::make_jaxpr([&](Arrays x) { return run(x, std::index_sequence_for<A...>{}); })(Arrays{args...})
+  return rp::make_jaxpr([&](Arrays x) { return run(x, std::index_sequence_for<A...>{}); })(
+             Arrays{args...})
       .str();
 }
 

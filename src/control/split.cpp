@@ -1,8 +1,8 @@
 #include "control/split.h"
 
-#include <algorithm>
-
 #include "control/records.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -26,7 +26,8 @@ std::vector<Var> residuals_of(const SplitProgram& s) {
   std::vector<Var> residuals;
   for (const Equation& e : s.unknown.eqns) {
     for (const Atom& a : e.in) {
-      if (a.is_var() && s.is_known[at(a.var)] && !contains(residuals, a.var)) residuals.push_back(a.var);
+      if (a.is_var() && s.is_known[at(a.var)] && !contains(residuals, a.var))
+        residuals.push_back(a.var);
     }
   }
   return residuals;
@@ -61,7 +62,8 @@ SplitCall split_call(const Program& body, const std::vector<bool>& known_inputs)
 
 class Splitter {
  public:
-  explicit Splitter(const Program& p) : types_(p.types), known_(p.types.size()), now_(p.types.size()) {}
+  explicit Splitter(const Program& p)
+      : types_(p.types), known_(p.types.size()), now_(p.types.size()) {}
 
   SplitProgram run(const Program& p, const std::vector<bool>& known_inputs) {
     for (std::size_t i = 0; i < p.in.size(); ++i) {
@@ -104,7 +106,8 @@ class Splitter {
     Equation e = from;
     e.out = out;
     for (Atom& a : e.in) a = read(a);
-    const bool none = std::none_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
+    const bool none =
+        std::none_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
     if (std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); })) {
       record(std::move(e), true);
     } else if (e.prim == &custom_jvp_call_p) {
@@ -139,7 +142,8 @@ class Splitter {
       }
       step(here, here.out);
     }
-    for (std::size_t k = 0; k < call.out.size(); ++k) now_[at(call.out[k])] = read(atom(body.out[k]));
+    for (std::size_t k = 0; k < call.out.size(); ++k)
+      now_[at(call.out[k])] = read(atom(body.out[k]));
   }
 
   void split(const Equation& e) {

@@ -297,7 +297,7 @@ Array pad(Operand x, const PadWidths& widths, Operand value) {
   return jit_call1("_pad",
                    [&](const Arrays& a) {
                      const Array filling = lax::convert(a[1], a[0].dtype());
-                     return Arrays{lax::pad(a[0], filling, config)};
+                     return Arrays{lax::pad_in_rule(a[0], filling, config, 2 * a[0].ndim())};
                    },
                    {x.array, value.array});
 }

@@ -351,8 +351,12 @@ Tangents pad_transpose(const Tangents& ct, const Primals& x, const Types&, const
     removal.push_back({-d[0], -d[1], 0});
     steps.push_back(d[2] + 1);
   }
-  const Array unpadded = pad(*ct[0], const_like(*ct[0], 0), removal);
-  const Array operand = slice(unpadded, Ints(steps.size(), 0), unpadded.shape(), steps);
+  const auto rank = static_cast<std::int64_t>(steps.size());
+  const Array unpadded = pad_in_rule(*ct[0], const_like(*ct[0], 0), removal, 3 * rank);
+  const Array operand = slice_p.bind1({unpadded}, {{"limit_indices", unpadded.shape()},
+                                                   {"start_indices", Ints(steps.size(), 0)},
+                                                   {"strides", steps},
+                                                   {numpy_ints, 2 * rank}});
   Tangents out(2);
   if (!x[0]) out[0] = operand;
   if (!x[1]) {
@@ -457,6 +461,13 @@ Array pad(Operand x, Operand padding_value, const std::vector<PadDimension>& pad
     value = convert(value, x.array.dtype());
   }
   return pad_p.bind1({x.array, value}, {{"padding_config", config}});
+}
+
+Array pad_in_rule(const Array& x, const Array& value, const std::vector<PadDimension>& config,
+                  std::int64_t numpy) {
+  Padding padding;
+  for (const PadDimension& d : config) padding.push_back({d.low, d.high, d.interior});
+  return pad_p.bind1({x, value}, {{"padding_config", padding}, {numpy_ints, numpy}});
 }
 
 }  // namespace lax

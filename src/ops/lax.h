@@ -18,6 +18,9 @@ Array add_any(const Array& x, const Array& y);     // accumulation of tangents a
 Array unbroadcast(const Type& t, const Array& ct);
 // Moves the axis `from` to position `to` by a transpose.
 Array moveaxis(const Array& x, std::int64_t from, std::int64_t to);
+// pad as rules emit it: JAX holds `numpy` of the integers as numpy scalars (see numpy_ints).
+Array pad_in_rule(const Array& x, const Array& value, const std::vector<PadDimension>& config,
+                  std::int64_t numpy);
 Ints iota_ints(std::int64_t n);  // 0, 1, ..., n-1
 
 }  // namespace reprise::lax

@@ -312,7 +312,9 @@ Batched reduce_batch(const Primitive& self, const Arrays& x, const Axes& axes, s
   const Ints reduced = shifted_axes(params.get<Ints>("axes"), *axes[0]);
   const auto before =
       std::count_if(reduced.begin(), reduced.end(), [&](std::int64_t a) { return a < *axes[0]; });
-  return {self.bind(x, params.with("axes", reduced)), {*axes[0] - before}};
+  const Params shifted =
+      params.with("axes", reduced).with(numpy_ints, static_cast<std::int64_t>(reduced.size()));
+  return {self.bind(x, shifted), {*axes[0] - before}};
 }
 
 template <Name name, Domain domain, class R>

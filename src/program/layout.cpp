@@ -63,6 +63,7 @@ std::string Layout::render(int width) const {
   std::vector<Line> lines(1);
   std::vector<bool> flat{false};
   std::int64_t indent = 0;
+  std::int64_t unseen = 0;  // columns of this line that are counted and not printed
   std::string_view rest = texts_;
   for (const Token& token : tokens_) {
     std::string& line = lines.back().text;
@@ -75,19 +76,22 @@ std::string Layout::render(int width) const {
         }
         break;
       case Kind::brk:
-        if (flat.back())
+        if (flat.back()) {
           line += rest.substr(0, static_cast<std::size_t>(token.value));
-        else
+        } else {
           lines.push_back({std::string(static_cast<std::size_t>(indent), ' '), {}});
+          unseen = 0;
+        }
         rest.remove_prefix(static_cast<std::size_t>(token.value));
         break;
       case Kind::open: {
-        const std::int64_t room = width - static_cast<std::int64_t>(line.size());
+        const std::int64_t room = width - static_cast<std::int64_t>(line.size()) - unseen;
         flat.push_back(token.value <= room);
         break;
       }
       case Kind::close: flat.pop_back(); break;
       case Kind::indent: indent += token.value; break;
+      case Kind::room: unseen += token.value; break;
     }
   }
   return align_notes(lines);

@@ -28,9 +28,11 @@ class Layout {
   // Text with a note, which is printed after the end of the line and takes no room in it.
   void text(std::string_view, std::string note);
   void brk(std::string_view flat = " ");
-  // Nothing printed, but groups around it count `width` more columns when they decide whether to
-  // fit.
-  void room(std::int64_t width) { room_ += width; }
+  // Nothing printed, but the line and the groups around it count as `width` columns wider.
+  void room(std::int64_t width) {
+    room_ += width;
+    tokens_.push_back({Kind::room, width});
+  }
   template <class F>
   void group(F&& inside) {
     const std::size_t token = open_group();
@@ -46,7 +48,7 @@ class Layout {
   std::string render(int width) const;
 
  private:
-  enum class Kind : std::uint8_t { text, brk, open, close, indent };
+  enum class Kind : std::uint8_t { text, brk, open, close, indent, room };
   struct Token {
     Kind kind;
     std::int64_t value = 0;  // text, brk: length; open: flat length; indent: change

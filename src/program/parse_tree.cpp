@@ -218,7 +218,9 @@ class TreeParser {
     at_ = begin;
     if (has_outputs) e.out = binders('=');
     e.primitive = primitive_name();
+    e.params_begin = at_;
     if (peek() == '[') e.params = params();
+    e.params_end = at_;
     while (!ends_equation(column)) e.in.push_back(atom());
     return e;
   }

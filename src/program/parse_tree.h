@@ -40,6 +40,7 @@ struct ParsedEquation {
   std::vector<ParsedParam> params;
   std::vector<ParsedAtom> in;
   std::size_t at = 0;
+  std::size_t params_begin = 0, params_end = 0;  // of the text in brackets
 };
 struct ParsedProgram {
   std::vector<ParsedBinder> consts, args;

@@ -1,4 +1,5 @@
-// grad, value_and_grad, vjp, jvp, linearize, jacobians: arguments of every kind, all against numbers.
+// grad, value_and_grad, vjp, jvp, linearize, jacobians: arguments of every kind, all against
+// numbers.
 #include "derivatives.h"
 
 namespace {
@@ -34,7 +35,8 @@ TEST_CASE("grad differentiates the first argument, or those that are named") {
 }
 
 TEST_CASE("arguments that the function does not use have a zero gradient") {
-  const auto [gx, gy] = rp::grad<0, 1>([](Array x, Array) { return rp::sum(x); })(rp::ones({2}), rp::ones({3}));
+  const auto [gx, gy] =
+      rp::grad<0, 1>([](Array x, Array) { return rp::sum(x); })(rp::ones({2}), rp::ones({3}));
   CHECK(numbers(gx) == std::vector<double>{1, 1});
   CHECK(numbers(gy) == std::vector<double>{0, 0, 0});
   CHECK(gy.dtype() == rp::float32);
@@ -99,7 +101,8 @@ TEST_CASE("numbers, enums and text are static arguments; numbers convert to Arra
   };
   CHECK(rp::grad(f)(3.0, 2, Activation::square, "plain").item<double>() == 4 * 27.0);
   CHECK(rp::grad(f)(3.0f, 1, Activation::square, "double").item<double>() == 12.0);
-  CHECK(rp::grad(f)(0.5, 1, Activation::sine, "plain").item<double>() == doctest::Approx(std::cos(0.5)));
+  CHECK(rp::grad(f)(0.5, 1, Activation::sine, "plain").item<double>() ==
+        doctest::Approx(std::cos(0.5)));
   CHECK(rp::grad([](Array x) { return x * x; })(2.0).item<double>() == 4.0);
 }
 
@@ -181,8 +184,9 @@ TEST_CASE("jvp and linearize give the derivative along tangents") {
   CHECK(linear(scalar(1.0), std::vector{scalar(10.0)}).item<double>() == tangent.item<double>());
   CHECK(linear(scalar(2.0), std::vector{scalar(20.0)}).item<double>() ==
         doctest::Approx(2 * tangent.item<double>()));
-  CHECK_THROWS_AS(rp::jvp(f, std::tuple{x, std::vector{y}}, std::tuple{x, std::vector{rp::ones({2})}}),
-                  rp::TypeError);
+  CHECK_THROWS_AS(
+      rp::jvp(f, std::tuple{x, std::vector{y}}, std::tuple{x, std::vector{rp::ones({2})}}),
+      rp::TypeError);
 }
 
 TEST_CASE("jacfwd, jacrev and finite differences agree; the hessian is symmetric") {
@@ -236,10 +240,11 @@ TEST_CASE("the number of a traced value decides C++ control flow under grad, als
 TEST_CASE("what item() evaluated is not computed again") {
   int rule_runs = 0, body_runs = 0;
   // The eager body of a custom rule runs when its value is needed: count how often.
-  auto expensive = rp::custom_vjp(
-      [&](Array x) { return ++body_runs, x * 2.0; },
-      [&](Array x) { return ++rule_runs, std::pair{x * 2.0, rp::none}; },
-      [](rp::None, Array ct) { return std::tuple{ct * 2.0}; });
+  auto expensive = rp::custom_vjp([&](Array x) { return ++body_runs, x * 2.0; },
+                                  [&](Array x) {
+                                    return ++rule_runs, std::pair{x * 2.0, rp::none};
+                                  },
+                                  [](rp::None, Array ct) { return std::tuple{ct * 2.0}; });
   auto f = [&](Array x) {
     Array y = expensive(x);
     Array z = y * y;

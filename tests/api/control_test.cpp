@@ -10,17 +10,21 @@ using std::pair;
 
 struct State {
   Array position, velocity;
-  bool operator==(const State&) const = default;
 };
 
 }  // namespace
 
 TEST_CASE("numbers as initial carries take the type that the body gives them") {
-  const auto [end, ys] = rp::scan([](Array c, Array x) { return pair{c + x, c}; }, 0, doubles({1.5, 2.0}));
+  const auto [end, ys] = rp::scan(
+      [](Array c, Array x) {
+        return pair{c + x, c};
+      },
+      0, doubles({1.5, 2.0}));
   CHECK(end.dtype() == rp::float64);
   CHECK(end.item<double>() == 3.5);
   CHECK(numbers(ys) == std::vector<double>{0, 1.5});
-  const Array grown = rp::while_loop([](Array c) { return c < 10; }, [](Array c) { return c * 1.5; }, 1);
+  const Array grown =
+      rp::while_loop([](Array c) { return c < 10; }, [](Array c) { return c * 1.5; }, 1);
   CHECK(grown.dtype() == rp::float32);
 }
 
@@ -47,25 +51,41 @@ TEST_CASE("structs are carries and results of every construct") {
   CHECK(end.position.item<double>() == 0 + 1 + 2 + 3);
   CHECK(numbers(path) == std::vector<double>{0, 1, 3});
   const State swapped = rp::cond(
-      false, [](State s) { return s; }, [](State s) { return State{s.velocity, s.position}; }, start);
+      false, [](State s) { return s; },
+      [](State s) {
+        return State{s.velocity, s.position};
+      },
+      start);
   CHECK(swapped.position.item<double>() == 1.0);
   const State far = rp::while_loop([](State s) { return s.position < 20.0; },
                                    [&](State s) { return move(s, Array(1.0)).first; }, start);
   CHECK(far.position.item<double>() == 21.0);
-  auto reach = [&](Array v) { return rp::scan(move, State{rp::full({}, 0.0), v}, rp::ones({4})).first.position; };
+  auto reach = [&](Array v) {
+    return rp::scan(move, State{rp::full({}, 0.0), v}, rp::ones({4})).first.position;
+  };
   CHECK(rp::grad(reach)(1.0).item<double>() == 4.0);
 }
 
 TEST_CASE("closed-over traced values get gradients through every construct") {
   const Array x = rp::full({}, 3.0, rp::float64);
   auto by_scan = [](Array w) {
-    return rp::scan([&](Array c, Array k) { return pair{c * w + k, none}; }, rp::ones_like(w), doubles({1, 1}))
+    return rp::scan(
+               [&](Array c, Array k) {
+                 return pair{c * w + k, none};
+               },
+               rp::ones_like(w), doubles({1, 1}))
         .first;
   };
   CHECK(rp::grad(by_scan)(x).item<double>() == 2 * 3.0 + 1);  // w^2 + w + 1
-  auto by_cond = [](Array w) { return rp::cond(true, [&] { return w * w; }, [&] { return w; }); };
+  auto by_cond = [](Array w) {
+    return rp::cond(
+        true, [&] { return w * w; }, [&] { return w; });
+  };
   CHECK(rp::grad(by_cond)(x).item<double>() == 6.0);
-  auto by_fori = [](Array w) { return rp::fori_loop(0, 3, [&](Array, Array c) { return c * w; }, w); };
+  auto by_fori = [](Array w) {
+    return rp::fori_loop(
+        0, 3, [&](Array, Array c) { return c * w; }, w);
+  };
   CHECK(rp::grad(by_fori)(x).item<double>() == 4 * 27.0);
   auto by_while = [](Array w) {
     return rp::while_loop([](Array c) { return c < 100.0; }, [&](Array c) { return c * w; }, w);
@@ -88,14 +108,16 @@ TEST_CASE("a body that keeps a traced value after its trace is a TraceError when
 TEST_CASE("custom rules take and return trees") {
   using Args = std::tuple<State, Array>;
   auto energy = [](State s, Array mass) {
-    return std::map<std::string, Array>{{"e", mass * s.velocity * s.velocity}, {"p", mass * s.velocity}};
+    return std::map<std::string, Array>{{"e", mass * s.velocity * s.velocity},
+                                        {"p", mass * s.velocity}};
   };
   auto jvp = [energy](Args x, Args dx) {
     auto [s, mass] = x;
     auto [ds, dmass] = dx;
     const auto y = energy(s, mass);
     // Only the velocity counts, with a factor to see that this rule was used.
-    return pair{y, std::map<std::string, Array>{{"e", ds.velocity * 1000.0}, {"p", ds.velocity * 0.0}}};
+    return pair{
+        y, std::map<std::string, Array>{{"e", ds.velocity * 1000.0}, {"p", ds.velocity * 0.0}}};
   };
   auto f = rp::custom_jvp(energy, jvp);
   auto loss = [&](State s, Array mass) { return f(s, mass).at("e"); };
@@ -106,7 +128,10 @@ TEST_CASE("custom rules take and return trees") {
   CHECK(gm.item<double>() == 0.0);
 
   auto g = rp::custom_vjp(
-      energy, [=](State s, Array mass) { return pair{energy(s, mass), State{s.velocity, mass}}; },
+      energy,
+      [=](State s, Array mass) {
+        return pair{energy(s, mass), State{s.velocity, mass}};
+      },
       [](State residuals, std::map<std::string, Array> ct) {
         Array dv = ct.at("e") * residuals.position * 100.0;
         return Args{State{dv * 0.0, dv}, ct.at("p")};

@@ -79,7 +79,8 @@ TEST_CASE("results have their structure on every call") {
     int count;
   };
   auto f = rp::jit([](Array x) {
-    return std::tuple{Stats{rp::mean(x), rp::max(x), static_cast<int>(x.size())}, std::vector{x, x * 2.0}};
+    return std::tuple{Stats{rp::mean(x), rp::max(x), static_cast<int>(x.size())},
+                      std::vector{x, x * 2.0}};
   });
   for (double scale : {1.0, 2.0}) {
     const auto [stats, both] = f(doubles({scale, 3 * scale}));
@@ -126,7 +127,8 @@ TEST_CASE("jit composes with grad and vmap, and keeps its name") {
 }
 
 TEST_CASE("a number is not available inside jit, and the message says what depends on it") {
-  auto f = rp::jit([](Array x, Array y) { return y.item<double>() > 0 ? x : -x; }, {.name = "choose"});
+  auto f =
+      rp::jit([](Array x, Array y) { return y.item<double>() > 0 ? x : -x; }, {.name = "choose"});
   try {
     f(1.0, 2.0);
     FAIL("no error");

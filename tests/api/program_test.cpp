@@ -34,7 +34,10 @@ TEST_CASE("closed-over arrays are constants before the semicolon, numbers are li
     return y + 3.0;
   })(rp::ones({2}));
   CHECK(p.str() ==
-        "{ lambda a:f32[2]; b:f32[2]. let c:f32[2] = mul b a; d:f32[2] = add c 3.0:f32[] in (d,) }");
+        "{ lambda a:f32[2]; b:f32[2]. let\n"
+        "    c:f32[2] = mul b a\n"
+        "    d:f32[2] = add c 3.0:f32[]\n"
+        "  in (d,) }");
   REQUIRE(p.consts().size() == 1);
   CHECK(numbers(p.consts()[0]) == std::vector<double>{1, 2});
   CHECK(p.in_types().size() == 1);

@@ -1,8 +1,8 @@
 // Threads: each traces on its own; a traced value stays on the thread that made it.
+#include "derivatives.h"
+
 #include <atomic>
 #include <thread>
-
-#include "derivatives.h"
 
 namespace {
 
@@ -23,7 +23,8 @@ Array model(Array w, Array x) {
 TEST_CASE("threads trace and differentiate at the same time") {
   const Array x = doubles({0.1, 0.2, 0.3});
   std::vector<double> wanted;
-  for (int i = 0; i < 4; ++i) wanted.push_back(rp::grad(model)(rp::full({}, 0.1 * i, rp::float64), x).item<double>());
+  for (int i = 0; i < 4; ++i)
+    wanted.push_back(rp::grad(model)(rp::full({}, 0.1 * i, rp::float64), x).item<double>());
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -40,7 +41,8 @@ TEST_CASE("threads trace and differentiate at the same time") {
 }
 
 TEST_CASE("threads share one jitted function with its cache") {
-  const auto f = rp::jit(rp::value_and_grad([](Array w, Array x) { return rp::sum(rp::tanh(w * x)); }));
+  const auto f =
+      rp::jit(rp::value_and_grad([](Array w, Array x) { return rp::sum(rp::tanh(w * x)); }));
   std::atomic<int> wrong{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

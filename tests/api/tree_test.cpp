@@ -48,7 +48,8 @@ TEST_CASE("tree_map keeps structure, also of two trees") {
   CHECK(sum.layers[1].w.item<double>() == 9.0);
   Net smaller = make_net();
   smaller.scale.reset();
-  CHECK_THROWS_AS(rp::tree_map([](const Array& a, const Array&) { return a; }, net, smaller), rp::TypeError);
+  CHECK_THROWS_AS(rp::tree_map([](const Array& a, const Array&) { return a; }, net, smaller),
+                  rp::TypeError);
 }
 
 TEST_CASE("paths name every leaf as JAX does") {
@@ -82,7 +83,8 @@ TEST_CASE("a Dict is read and written by keys") {
   CHECK(!params.contains("Dense_0"));
   CHECK(params.size() == 2);
   CHECK(rp::tree_paths(params) == std::vector<std::string>{"['params']['Dense_0']['bias']",
-                                                          "['params']['Dense_0']['kernel']", "['step']"});
+                                                           "['params']['Dense_0']['kernel']",
+                                                           "['step']"});
   const rp::Dict& fixed = params;
   CHECK(fixed.dict("params").dict("Dense_0")["bias"].shape() == rp::Shape{3});
   CHECK(fixed["step"].item<int>() == 4);

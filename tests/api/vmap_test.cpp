@@ -12,7 +12,9 @@ Array counting(rp::Shape shape, double start = 0) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i);
   return rp::array(values, shape);
 }
-Array element(const Array& x, std::int64_t axis, std::int64_t i) { return rp::take(x, Array(i), axis); }
+Array element(const Array& x, std::int64_t axis, std::int64_t i) {
+  return rp::take(x, Array(i), axis);
+}
 
 Array weighted(Array x, Array w) { return rp::sin(x) * rp::sum(w) + rp::cumsum(w); }
 
@@ -21,7 +23,8 @@ Array weighted(Array x, Array w) { return rp::sin(x) * rp::sum(w) + rp::cumsum(w
 TEST_CASE("vmap equals a loop for every combination of in_axes and out_axes") {
   const std::int64_t n = 4;
   for (std::int64_t in : {0, 1, 2, -1, -2, -3}) {
-    for (std::optional<std::int64_t> in2 : {std::optional<std::int64_t>(0), {1}, {-1}, {std::nullopt}}) {
+    for (std::optional<std::int64_t> in2 :
+         {std::optional<std::int64_t>(0), {1}, {-1}, {std::nullopt}}) {
       for (std::int64_t out : {0, 1, 2, -1, -2, -3}) {
         rp::Shape sx{2, 3}, sw{3};
         sx.insert(in < 0 ? sx.end() + (in + 1) : sx.begin() + in, n);
@@ -102,7 +105,8 @@ TEST_CASE("empty axes, numbers and closed-over traced values are ordinary") {
 TEST_CASE("vmap nests and commutes with grad") {
   const Array x = counting({2}), y = counting({3});
   auto times = [](Array a, Array b) { return a * b + a; };
-  auto table = rp::vmap(rp::vmap(times, {.in_axes = {{std::nullopt, 0}}}), {.in_axes = {{0, std::nullopt}}});
+  auto table =
+      rp::vmap(rp::vmap(times, {.in_axes = {{std::nullopt, 0}}}), {.in_axes = {{0, std::nullopt}}});
   const Array got = table(x, y);
   REQUIRE(got.shape() == rp::Shape{2, 3});
   for (std::int64_t i = 0; i < 2; ++i) {
@@ -148,6 +152,7 @@ TEST_CASE("axes are written with one or two pairs of braces, or as a vector") {
   CHECK(numbers(got) == std::vector<double>{0, 2, 2, 4});
   CHECK(numbers(rp::vmap(f, {.in_axes = {{std::nullopt, 0}}})(x, y)) == numbers(got));
   CHECK(numbers(rp::vmap(f, {.in_axes = axes})(x, y)) == numbers(got));
-  const auto same = rp::vmap([](Array v) { return v; }, {.in_axes = {std::nullopt}, .axis_size = 2})(x);
+  const auto same =
+      rp::vmap([](Array v) { return v; }, {.in_axes = {std::nullopt}, .axis_size = 2})(x);
   CHECK(same.shape() == rp::Shape{2, 2});
 }

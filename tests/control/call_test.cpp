@@ -167,7 +167,8 @@ TEST_CASE("residuals that are arguments are not returned by the call") {
   in (e, b, d, c) })");
 }
 
-TEST_CASE("results that are arguments stay results of the traced call, but not of its forward pass") {
+TEST_CASE(
+    "results that are arguments stay results of the traced call, but not of its forward pass") {
   auto f = [](Array x, Array y) {
     auto both = [](Array a, Array b) {
       Array m = a * b;

@@ -15,7 +15,8 @@ Array sines_or_cos(Array p, Array x) {
     Array s = rp::sin(v);
     return rp::sin(s);
   };
-  return rp::cond(p, sines, [](Array v) { return rp::cos(v); }, x);
+  return rp::cond(
+      p, sines, [](Array v) { return rp::cos(v); }, x);
 }
 std::vector<Unary> three_branches() {
   return {[](Array x) { return rp::sin(x); }, [](Array x) { return rp::cos(x); },
@@ -56,7 +57,8 @@ TEST_CASE("a cond, its forward pass and its mapped form print as JAX prints them
       )
     ] c b
   in (d, c, e, f) })");
-  CHECK(text(rp::vmap(sines_or_cos), rp::full({2}, true, rp::bool_), rp::ones({2})) == R"({ lambda ; a:bool[2] b:f32[2]. let
+  CHECK(text(rp::vmap(sines_or_cos), rp::full({2}, true, rp::bool_), rp::ones({2})) ==
+        R"({ lambda ; a:bool[2] b:f32[2]. let
     c:i32[2] = convert_element_type[new_dtype=int32 weak_type=False] a
     d:bool[2] = eq c 0:i32[]
     e:f32[2] = stop_gradient b
@@ -82,8 +84,8 @@ TEST_CASE("a cond, its forward pass and its mapped form print as JAX prints them
       )
     ] c b
   in (d,) })");
-  CHECK(text(rp::vmap(sines_or_cos, {.in_axes = {{0, std::nullopt}}}), rp::full({2}, true, rp::bool_),
-             rp::ones({3})) == R"({ lambda ; a:bool[2] b:f32[3]. let
+  CHECK(text(rp::vmap(sines_or_cos, {.in_axes = {{0, std::nullopt}}}),
+             rp::full({2}, true, rp::bool_), rp::ones({3})) == R"({ lambda ; a:bool[2] b:f32[3]. let
     c:i32[2] = convert_element_type[new_dtype=int32 weak_type=False] a
     d:f32[2,3] = broadcast_in_dim[broadcast_dimensions=(1,)] b
     e:bool[2] = eq c 0:i32[]
@@ -116,7 +118,8 @@ TEST_CASE("branches with different residuals share slots by type") {
     };
     return rp::cond(p, dense, plain, x, M);
   };
-  CHECK(forward_text(f, yes, rp::ones({3}), rp::ones({3, 3})) == R"(let jaxpr = { lambda ; a:f32[3] b:f32[3,3]. let
+  CHECK(forward_text(f, yes, rp::ones({3}), rp::ones({3, 3})) ==
+        R"(let jaxpr = { lambda ; a:f32[3] b:f32[3,3]. let
     c:f32[3] = exp a
     d:f32[3] = cos c
     e:f32[3] = sin c
@@ -226,19 +229,23 @@ TEST_CASE("a switch prints as JAX prints it; one branch is no switch") {
   auto only = [](Array k, Array x) {
     return rp::switch_(k, std::vector<Unary>{[](Array v) { return rp::sin(v); }}, x);
   };
-  CHECK(text(only, i, rp::ones({3})) == R"({ lambda ; a:i32[] b:f32[3]. let c:f32[3] = sin b in (c,) })");
+  CHECK(text(only, i, rp::ones({3})) ==
+        R"({ lambda ; a:i32[] b:f32[3]. let c:f32[3] = sin b in (c,) })");
 }
 
 TEST_CASE("only the chosen branch runs") {
   int runs = 0;
   // Without a traced value around it, a branch is evaluated; the function itself is traced once.
   auto f = [&](Array p) {
-    return rp::cond(p, [&](Array x) { return ++runs, x + 1.0; }, [](Array x) { return x / 0.0; }, one);
+    return rp::cond(
+        p, [&](Array x) { return ++runs, x + 1.0; }, [](Array x) { return x / 0.0; }, one);
   };
   CHECK(f(yes).item<double>() == 2.0);
   CHECK(runs == 1);
   CHECK(std::isinf(f(no).item<double>()));
-  CHECK(rp::cond(Array(3), [](Array x) { return x; }, [](Array x) { return -x; }, one).item<double>() == 1.0);
+  CHECK(rp::cond(
+            Array(3), [](Array x) { return x; }, [](Array x) { return -x; }, one)
+            .item<double>() == 1.0);
 }
 
 TEST_CASE("switch_ clamps its index and differentiates the chosen branch") {
@@ -258,7 +265,8 @@ TEST_CASE("a mapped index chooses per element, values and gradients") {
   const Array got = rp::vmap(choose)(i, x);
   const Array slopes = rp::vmap(rp::grad<1>(choose))(i, x);
   for (std::int64_t k = 0; k < 4; ++k) {
-    CHECK(numbers(got)[static_cast<std::size_t>(k)] == doctest::Approx(choose(i[k], x[k]).item<double>()));
+    CHECK(numbers(got)[static_cast<std::size_t>(k)] ==
+          doctest::Approx(choose(i[k], x[k]).item<double>()));
     CHECK(numbers(slopes)[static_cast<std::size_t>(k)] ==
           doctest::Approx(rp::grad<1>(choose)(i[k], x[k]).item<double>()));
   }
@@ -266,7 +274,8 @@ TEST_CASE("a mapped index chooses per element, values and gradients") {
 
 TEST_CASE("a branch that is not taken does not spoil the gradient of a mapped cond") {
   auto safe_log = [](Array x) {
-    return rp::cond(x > 0.0, [](Array v) { return rp::log(v); }, [](Array v) { return v * 0.0; }, x);
+    return rp::cond(
+        x > 0.0, [](Array v) { return rp::log(v); }, [](Array v) { return v * 0.0; }, x);
   };
   const Array g = rp::vmap(rp::grad(safe_log))(doubles({2.0, 0.0, -1.0}));
   CHECK(numbers(g) == std::vector<double>{0.5, 0.0, 0.0});
@@ -274,7 +283,8 @@ TEST_CASE("a branch that is not taken does not spoil the gradient of a mapped co
 
 TEST_CASE("second derivatives go through cond") {
   auto f = [](Array p, Array x) {
-    return rp::cond(p, [](Array v) { return rp::sin(v) * v; }, [](Array v) { return v * v * v; }, x);
+    return rp::cond(
+        p, [](Array v) { return rp::sin(v) * v; }, [](Array v) { return v * v * v; }, x);
   };
   const Array x = rp::full({}, 0.7, rp::float64);
   const auto second = [&](Array p) { return rp::grad<1>(rp::grad<1>(f))(p, x).item<double>(); };
@@ -284,7 +294,9 @@ TEST_CASE("second derivatives go through cond") {
 
 TEST_CASE("branches must agree, an index must be an integer scalar") {
   auto wide = [](Array x) { return rp::stack({x, x}); };
-  CHECK_THROWS_AS(rp::cond(yes, wide, [](Array x) { return x; }, one), rp::TypeError);
+  CHECK_THROWS_AS(rp::cond(
+                      yes, wide, [](Array x) { return x; }, one),
+                  rp::TypeError);
   CHECK_THROWS_AS(rp::cond(rp::ones({2}), wide, wide, one), rp::TypeError);
   CHECK_THROWS_AS(rp::switch_(one, three_branches(), one), rp::TypeError);
   CHECK_THROWS_AS(rp::switch_(Array(0), std::vector<Unary>{}, one), rp::TypeError);

@@ -93,7 +93,8 @@ TEST_CASE("rules inside scan and jit print as JAX prints them") {
     };
     return rp::scan(body, c, xs);
   };
-  CHECK(forward_text(looped, rp::full({}, 1.0, rp::float32), rp::ones({3})) == R"({ lambda ; a:f32[] b:f32[3]. let
+  CHECK(forward_text(looped, rp::full({}, 1.0, rp::float32), rp::ones({3})) ==
+        R"({ lambda ; a:f32[] b:f32[3]. let
     c:f32[] d:f32[3] e:f32[3] f:f32[3] = scan[
       jaxpr={ lambda ; g:f32[] h:f32[]. let
           i:f32[] = sin g
@@ -144,14 +145,21 @@ TEST_CASE("the rule is used by every way to differentiate, alone and inside cont
   CHECK(rp::grad(rp::grad(wrong_sine))(x).item<double>() == doctest::Approx(-2 * std::sin(0.6)));
   auto jitted = rp::jit(wrong_sine);
   CHECK(rp::grad(jitted)(x).item<double>() == doctest::Approx(slope));
-  auto branched = [&](Array v) { return rp::cond(yes, wrong_sine, [](Array u) { return u; }, v); };
+  auto branched = [&](Array v) {
+    return rp::cond(
+        yes, wrong_sine, [](Array u) { return u; }, v);
+  };
   CHECK(rp::grad(branched)(x).item<double>() == doctest::Approx(slope));
-  auto looped = [](Array v) { return rp::fori_loop(0, 1, [](Array, Array c) { return wrong_sine(c); }, v); };
+  auto looped = [](Array v) {
+    return rp::fori_loop(
+        0, 1, [](Array, Array c) { return wrong_sine(c); }, v);
+  };
   CHECK(rp::grad(looped)(x).item<double>() == doctest::Approx(slope));
   const Array mapped = rp::vmap(rp::grad(wrong_sine))(doubles({0.1, 0.2}));
   CHECK(numbers(mapped)[1] == doctest::Approx(2 * std::cos(0.2)));
   auto sum_mapped = [](Array v) { return rp::sum(rp::vmap(wrong_sine)(v)); };
-  CHECK(numbers(rp::grad(sum_mapped)(doubles({0.1, 0.2})))[0] == doctest::Approx(2 * std::cos(0.1)));
+  CHECK(numbers(rp::grad(sum_mapped)(doubles({0.1, 0.2})))[0] ==
+        doctest::Approx(2 * std::cos(0.1)));
 }
 
 TEST_CASE("a rule of two arguments gets zeros for arguments without a tangent") {
@@ -164,18 +172,23 @@ TEST_CASE("a rule of two arguments gets zeros for arguments without a tangent") 
   const Array x = rp::full({}, 2.0, rp::float64), y = rp::full({}, 3.0, rp::float64);
   CHECK(rp::grad<0>(f)(x, y).item<double>() == 300.0);
   CHECK(rp::grad<1>(f)(x, y).item<double>() == 20.0);
-  const auto [gx, gy] = rp::vmap(rp::grad<0, 1>(f), {.in_axes = {{0, std::nullopt}}})(doubles({1.0, 2.0}), y);
+  const auto [gx, gy] =
+      rp::vmap(rp::grad<0, 1>(f), {.in_axes = {{0, std::nullopt}}})(doubles({1.0, 2.0}), y);
   CHECK(numbers(gx) == std::vector<double>{300, 300});
   CHECK(numbers(gy) == std::vector<double>{10, 20});
 }
 
 TEST_CASE("a rule of the wrong shape or over a closed-over traced value is an error") {
   auto bad = rp::custom_jvp([](Array x) { return rp::sum(x); },
-                            [](One x, One dx) { return pair{rp::sum(std::get<0>(x)), std::get<0>(dx)}; });
+                            [](One x, One dx) {
+                              return pair{rp::sum(std::get<0>(x)), std::get<0>(dx)};
+                            });
   CHECK_THROWS_AS(rp::grad(bad)(rp::ones({3})), rp::TypeError);
   auto closes = [](Array w) {
     auto g = rp::custom_jvp([=](Array x) { return x * w; },
-                            [=](One x, One dx) { return pair{std::get<0>(x) * w, std::get<0>(dx)}; });
+                            [=](One x, One dx) {
+                              return pair{std::get<0>(x) * w, std::get<0>(dx)};
+                            });
     return g(Array(2.0));
   };
   CHECK_THROWS_AS(rp::grad(closes)(rp::full({}, 1.0, rp::float32)), rp::TraceError);

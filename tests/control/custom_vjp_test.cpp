@@ -40,9 +40,12 @@ Array of_exp(Array x, Array y) {
 
 // x with a gradient that is clipped to [-1, 1], the classic use.
 Array clip_gradient(Array x) {
-  static const auto f = rp::custom_vjp(
-      [](Array v) { return v; }, [](Array v) { return pair{v, rp::none}; },
-      [](rp::None, Array ct) { return std::tuple{rp::clip(ct, -1.0, 1.0)}; });
+  static const auto f =
+      rp::custom_vjp([](Array v) { return v; },
+                     [](Array v) {
+                       return pair{v, rp::none};
+                     },
+                     [](rp::None, Array ct) { return std::tuple{rp::clip(ct, -1.0, 1.0)}; });
   return f(x);
 }
 
@@ -104,7 +107,8 @@ TEST_CASE("the gradient of a mapped function keeps shared residuals unmapped") {
     };
     return rp::grad<0, 1>(loss)(x, y);
   };
-  CHECK(text(f, rp::ones({4}), rp::full({}, 1.0, rp::float32)) == R"({ lambda ; a:f32[4] b:f32[]. let
+  CHECK(text(f, rp::ones({4}), rp::full({}, 1.0, rp::float32)) ==
+        R"({ lambda ; a:f32[4] b:f32[]. let
     c:f32[4] = cos a
     d:f32[4] = custom_vjp_call[
       name=g
@@ -134,7 +138,8 @@ TEST_CASE("a backward pass inside scan and cond prints as JAX prints it") {
     };
     return rp::scan(body, c, xs);
   };
-  CHECK(forward_text(looped, rp::full({}, 1.0, rp::float32), rp::ones({3})) == R"({ lambda ; a:f32[] b:f32[3]. let
+  CHECK(forward_text(looped, rp::full({}, 1.0, rp::float32), rp::ones({3})) ==
+        R"({ lambda ; a:f32[] b:f32[3]. let
     custom_vjp_call[
       name=g
       bwd=g_bwd
@@ -164,9 +169,11 @@ TEST_CASE("a backward pass inside scan and cond prints as JAX prints it") {
     ] a b
   in (c, d, b, e, f) })");
   auto branched = [](Array p, Array x, Array y) {
-    return rp::cond(p, weighted_sine, [](Array a, Array b) { return a * b; }, x, y);
+    return rp::cond(
+        p, weighted_sine, [](Array a, Array b) { return a * b; }, x, y);
   };
-  CHECK(forward_text(branched, yes, rp::ones({3}), rp::ones({3})) == R"({ lambda ; a:bool[] b:f32[3] c:f32[3]. let
+  CHECK(forward_text(branched, yes, rp::ones({3}), rp::ones({3})) ==
+        R"({ lambda ; a:bool[] b:f32[3] c:f32[3]. let
     d:i32[] = convert_element_type[new_dtype=int32 weak_type=False] a
     e:f32[3] f:f32[3] g:f32[3] h:f32[3] = cond[
       branches=(
@@ -209,9 +216,15 @@ TEST_CASE("the backward pass is used alone and inside jit, vmap, scan and cond")
   CHECK(steep(x).item<double>() == 10.0);
   CHECK(rp::grad(steep)(x).item<double>() == 1.0);
   CHECK(rp::grad(rp::jit(steep))(x).item<double>() == 1.0);
-  auto branched = [&](Array v) { return rp::cond(yes, steep, [](Array u) { return u; }, v); };
+  auto branched = [&](Array v) {
+    return rp::cond(
+        yes, steep, [](Array u) { return u; }, v);
+  };
   CHECK(rp::grad(branched)(x).item<double>() == 1.0);
-  auto looped = [&](Array v) { return rp::fori_loop(0, 3, [&](Array, Array c) { return steep(c); }, v); };
+  auto looped = [&](Array v) {
+    return rp::fori_loop(
+        0, 3, [&](Array, Array c) { return steep(c); }, v);
+  };
   CHECK(looped(x).item<double>() == 250.0);
   CHECK(rp::grad(looped)(x).item<double>() == 1.0);
   CHECK(numbers(rp::vmap(rp::grad(steep))(doubles({1.0, 2.0}))) == std::vector<double>{1, 1});
@@ -222,13 +235,17 @@ TEST_CASE("the backward pass is used alone and inside jit, vmap, scan and cond")
 TEST_CASE("gradients of gradients go through the functions of the rule") {
   const Array x = rp::full({}, 0.4, rp::float64), y = rp::full({}, 3.0, rp::float64);
   CHECK(rp::grad(weighted_sine)(x, y).item<double>() == doctest::Approx(3 * std::cos(0.4)));
-  CHECK(rp::grad(rp::grad(weighted_sine))(x, y).item<double>() == doctest::Approx(-3 * std::sin(0.4)));
+  CHECK(rp::grad(rp::grad(weighted_sine))(x, y).item<double>() ==
+        doctest::Approx(-3 * std::sin(0.4)));
 }
 
 TEST_CASE("forward-mode differentiation and wrong cotangents are errors") {
-  CHECK_THROWS_AS(rp::jvp(clip_gradient, std::tuple{Array(1.0)}, std::tuple{Array(1.0)}), rp::TypeError);
+  CHECK_THROWS_AS(rp::jvp(clip_gradient, std::tuple{Array(1.0)}, std::tuple{Array(1.0)}),
+                  rp::TypeError);
   auto bad = rp::custom_vjp([](Array v) { return rp::sum(v); },
-                            [](Array v) { return pair{rp::sum(v), rp::none}; },
+                            [](Array v) {
+                              return pair{rp::sum(v), rp::none};
+                            },
                             [](rp::None, Array ct) { return std::tuple{ct}; });
   CHECK_THROWS_AS(rp::grad(bad)(rp::ones({3})), rp::TypeError);
 }

@@ -41,7 +41,8 @@ TEST_CASE("a scan, its jvp and its forward pass print as JAX prints them") {
       unroll=1
     ] a b c
   in (d, e) })");
-  CHECK(jvp_text(sine_scan, one, one, rp::ones({3})) == R"(let jaxpr = { lambda ; a:f32[] b:f32[] c:f32[] d:f32[] e:f32[] f:f32[]. let
+  CHECK(jvp_text(sine_scan, one, one, rp::ones({3})) ==
+        R"(let jaxpr = { lambda ; a:f32[] b:f32[] c:f32[] d:f32[] e:f32[] f:f32[]. let
     g:f32[] = mul a c
     h:f32[] = mul b c
     i:f32[] = mul a d
@@ -68,7 +69,8 @@ TEST_CASE("a scan, its jvp and its forward pass print as JAX prints them") {
       unroll=1
     ] v y w z x ba
   in (bb, bd, bc, be) })");
-  CHECK(forward_text(sine_scan, one, one, rp::ones({3})) == R"({ lambda ; a:f32[] b:f32[] c:f32[3]. let
+  CHECK(forward_text(sine_scan, one, one, rp::ones({3})) ==
+        R"({ lambda ; a:f32[] b:f32[] c:f32[3]. let
     d:f32[] e:f32[3] f:f32[3] g:f32[3] h:f32[3] i:f32[3] = scan[
       jaxpr={ lambda ; j:f32[] k:f32[] l:f32[]. let
           m:f32[] = mul j k
@@ -101,7 +103,8 @@ TEST_CASE("values that do not change in the loop are computed once, outside") {
     };
     return rp::scan(body, c, xs);
   };
-  CHECK(forward_text(f, rp::ones({3, 3}), rp::ones({3}), rp::ones({4})) == R"({ lambda ; a:f32[3,3] b:f32[3] c:f32[4]. let
+  CHECK(forward_text(f, rp::ones({3, 3}), rp::ones({3}), rp::ones({4})) ==
+        R"({ lambda ; a:f32[3,3] b:f32[3] c:f32[4]. let
     d:f32[3,3] = cos a
     e:f32[3,3] = sin a
     f:f32[] = reduce_sum[axes=(0, 1) out_sharding=None] d
@@ -200,7 +203,8 @@ TEST_CASE("a mapped scan prints as JAX prints it") {
     return rp::scan(body, x, none, {.length = 4}).first;
   };
   const Array W = rp::ones({3, 3}), x = rp::ones({2, 3});
-  CHECK(text(rp::vmap(f, {.in_axes = {{std::nullopt, 0}}}), W, x) == R"({ lambda ; a:f32[3,3] b:f32[2,3]. let
+  CHECK(text(rp::vmap(f, {.in_axes = {{std::nullopt, 0}}}), W, x) ==
+        R"({ lambda ; a:f32[3,3] b:f32[2,3]. let
     c:f32[2,3] = scan[
       jaxpr={ lambda ; d:f32[3,3] e:f32[2,3]. let
           f:f32[3,2] = dot_general[
@@ -312,8 +316,11 @@ TEST_CASE("scan carries trees, counts in integers, and may have no steps") {
   CHECK(end.value.item<double>() == 10.0);
   CHECK(numbers(ys.at("value")) == std::vector<double>{1, 3});
 
-  const auto [same, none_made] =
-      rp::scan([](Array c, Array x) { return pair{c + x, c * 2.0}; }, Array(1.5), rp::zeros({0}));
+  const auto [same, none_made] = rp::scan(
+      [](Array c, Array x) {
+        return pair{c + x, c * 2.0};
+      },
+      Array(1.5), rp::zeros({0}));
   CHECK(same.item<double>() == 1.5);
   CHECK(none_made.shape() == rp::Shape{0});
 }
@@ -335,15 +342,23 @@ TEST_CASE("the gradient of a scan inside a scan reaches every constant") {
 }
 
 TEST_CASE("fori_loop with numbers as bounds is a scan and has a gradient") {
-  auto f = [](Array x) { return rp::fori_loop(1, 4, [](Array i, Array c) { return c * i; }, x); };
+  auto f = [](Array x) {
+    return rp::fori_loop(
+        1, 4, [](Array i, Array c) { return c * i; }, x);
+  };
   CHECK(f(one).item<double>() == 6.0);
   CHECK(rp::grad(f)(one).item<double>() == 6.0);
-  CHECK(rp::fori_loop(3, 1, [](Array, Array c) { return c * 2.0; }, one).item<double>() == 1.0);
+  CHECK(rp::fori_loop(
+            3, 1, [](Array, Array c) { return c * 2.0; }, one)
+            .item<double>() == 1.0);
   auto sines = [](Array x) {
-    return rp::fori_loop(0, 3, [](Array i, Array c) {
-      Array s = rp::sin(c);
-      return s * i;
-    }, x);
+    return rp::fori_loop(
+        0, 3,
+        [](Array i, Array c) {
+          Array s = rp::sin(c);
+          return s * i;
+        },
+        x);
   };
   CHECK(text(sines, one) == R"({ lambda ; a:f32[]. let
     _:i32[] b:f32[] = scan[

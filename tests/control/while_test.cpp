@@ -116,7 +116,8 @@ TEST_CASE("a carry that the body hands on and the condition ignores becomes a co
       return Three{next, s, y};
     };
     Array ones = rp::ones({3});
-    return rp::while_loop([](Three c) { return std::get<0>(c) < 3; }, step, Three{Array(0), x, ones});
+    return rp::while_loop([](Three c) { return std::get<0>(c) < 3; }, step,
+                          Three{Array(0), x, ones});
   };
   CHECK(text(f, rp::ones({3})) == R"({ lambda ; a:f32[3]. let
     b:f32[3] = broadcast_in_dim 1.0:f32[]
@@ -166,7 +167,9 @@ TEST_CASE("every element of a mapped while_loop stops on its own") {
 }
 
 TEST_CASE("a while_loop has a forward derivative and no reverse one") {
-  auto f = [](Array x) { return grow(rp::full({}, 2.0, rp::float64), rp::full({}, 9.0, rp::float64), x); };
+  auto f = [](Array x) {
+    return grow(rp::full({}, 2.0, rp::float64), rp::full({}, 9.0, rp::float64), x);
+  };
   const Array x = rp::full({}, 1.0, rp::float64);
   const auto [y, dy] = rp::jvp(f, std::tuple{x}, std::tuple{x});
   CHECK(y.item<double>() == 16.0);
@@ -178,10 +181,13 @@ TEST_CASE("a while_loop has a forward derivative and no reverse one") {
 
 TEST_CASE("fori_loop with traced bounds is a while_loop") {
   auto f = [](Array n, Array x) {
-    return rp::fori_loop(0, n, [](Array i, Array c) {
-      Array s = rp::sin(c);
-      return s * i;
-    }, x);
+    return rp::fori_loop(
+        0, n,
+        [](Array i, Array c) {
+          Array s = rp::sin(c);
+          return s * i;
+        },
+        x);
   };
   CHECK(text(f, rp::full({}, 3, rp::int32), one) == R"({ lambda ; a:i32[] b:f32[]. let
     _:i32[] _:i32[] c:f32[] = while[
@@ -198,12 +204,16 @@ TEST_CASE("fori_loop with traced bounds is a while_loop") {
       cond_nconsts=0
     ] 0:i32[] a b
   in (c,) })");
-  auto sum_to = [](Array n) { return rp::fori_loop(0, n, [](Array i, Array c) { return c + i; }, Array(0)); };
+  auto sum_to = [](Array n) {
+    return rp::fori_loop(
+        0, n, [](Array i, Array c) { return c + i; }, Array(0));
+  };
   CHECK(sum_to(Array(5)).item<int>() == 10);
 }
 
 TEST_CASE("a condition that is not one bool is a TypeError") {
   auto step = [](Array c) { return c * 2.0; };
   CHECK_THROWS_AS(rp::while_loop([](Array c) { return c; }, step, one), rp::TypeError);
-  CHECK_THROWS_AS(rp::while_loop([](Array c) { return c < 3.0; }, step, rp::ones({2})), rp::TypeError);
+  CHECK_THROWS_AS(rp::while_loop([](Array c) { return c < 3.0; }, step, rp::ones({2})),
+                  rp::TypeError);
 }
