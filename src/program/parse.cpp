@@ -170,15 +170,16 @@ class ProgramBuilder {
     return e;
   }
 
-  // Params that are broken over lines although they fit were wider when JAX laid them out: it printed
-  // some integers as np.int64(n). How many, at least.
+  // Params that are broken over lines although they fit were wider when JAX laid them out: it
+  // printed some integers as np.int64(n). How many, at least.
   std::int64_t numpy_ints_in(const ParsedEquation& e) const {
     for (const ParsedParam& p : e.params) {
       if (p.is_program || p.is_program_tuple) return 0;
     }
     if (e.params.empty()) return 0;
     const std::string_view params = text_.substr(e.params_begin, e.params_end - e.params_begin);
-    if (params.find('\n') == std::string_view::npos) return missing_columns(operands_break_at(e), 0, 80);
+    if (params.find('\n') == std::string_view::npos)
+      return missing_columns(operands_break_at(e), 0, 80);
     std::int64_t flat = 2;  // the brackets
     for (const ParsedParam& p : e.params) {
       flat += static_cast<std::int64_t>(p.key.size() + 1 + p.text.size());
@@ -189,12 +190,14 @@ class ProgramBuilder {
   // The end of the first line of operands that go on in the next; npos: they do not.
   std::size_t operands_break_at(const ParsedEquation& e) const {
     for (std::size_t i = 1; i < e.in.size(); ++i) {
-      const std::size_t end = text_.find('\n', e.in[i - 1].at);
-      if (end < e.in[i].at) return end;
+      const std::size_t begin = e.in[i - 1].at;
+      const std::size_t end = text_.substr(begin, e.in[i].at - begin).find('\n');
+      if (end != std::string_view::npos) return begin + end;
     }
     return std::string_view::npos;
   }
-  // How many np.int64( ) it takes until the text from here on, `width` wide, ends behind column `limit`.
+  // How many np.int64( ) it takes until the text from here on, `width` wide, ends behind column
+  // `limit`.
   std::int64_t missing_columns(std::size_t at, std::int64_t width, std::int64_t limit) const {
     if (at == std::string_view::npos) return 0;
     const std::size_t line = at == 0 ? std::string_view::npos : text_.rfind('\n', at - 1);

@@ -5,6 +5,8 @@
 // What the text does not say is rebuilt by the primitive (`parsed_params`); what a text cannot say
 // (a function given as `jvp=f`, a policy) stays a name, and only using it fails. Constants, before
 // the `;`, become the leading inputs.
+// White space is free, except that operands which go on in the next line are indented more than
+// their equation.
 #pragma once
 
 #include "program/primitive.h"

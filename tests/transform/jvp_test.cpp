@@ -75,6 +75,22 @@ TEST_CASE("linearize splits a program; dead residuals are gone, the others in or
   CHECK(lin.nonzero == std::vector<bool>{true});
 }
 
+TEST_CASE("what was evaluated for a number is used by linearize, not computed again") {
+  const Arrays args{rp::full({100}, 0.5, rp::float64)};
+  auto f = [](const Arrays& x) -> Arrays {
+    Array y = rp::exp(x[0]);
+    Array total = rp::sum(y);
+    CHECK(total.item<double>() == doctest::Approx(100 * std::exp(0.5)));
+    return {y * 2.0};
+  };
+  const rp::Traced t = rp::trace(f, rp::types_of(args), {.concrete_args = &args});
+  const rp::Linearized lin = rp::linearize(*t.program, args, {true}, {.known = &t.known});
+  const auto exp_of_x = static_cast<std::size_t>(t.program->eqns[0].out[0]);
+  REQUIRE(t.known.size() > exp_of_x);
+  REQUIRE(!lin.residuals.empty());
+  CHECK(rp::identity(lin.residuals[0]) == rp::identity(*t.known[exp_of_x]));
+}
+
 TEST_CASE("a linearized program forwards residuals that are inputs") {
   const auto p = traced(sine_times, {one, one});
   const auto lin = rp::linearize_program(*p, {true, true}, {}, {true, true});
