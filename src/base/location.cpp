@@ -15,7 +15,7 @@ struct Current {
 thread_local Current current;
 
 bool find_library_file(const char* file) {
-  return std::strstr(file, "/include/c++/") != nullptr || std::strstr(file, "reprise/") != nullptr;
+  return std::strstr(file, "/include/c++/") != nullptr || std::strstr(file, "include/reprise/") != nullptr;
 }
 
 }  // namespace

@@ -17,7 +17,20 @@ namespace {
 
 const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
 
+// Counts that a program read from text may have wrong.
+void check_shape(const Types& in, const Params& params) {
+  const Program& body = *body_of(params);
+  const auto consts = params.get<std::int64_t>("num_consts"), carry = params.get<std::int64_t>("num_carry");
+  const auto operands = static_cast<std::int64_t>(in.size()), outputs = static_cast<std::int64_t>(body.out.size());
+  if (consts < 0 || carry < 0 || carry > outputs || consts > operands || carry > operands - consts ||
+      params.get<std::int64_t>("length") < 0) {
+    fail<TypeError>("scan: the counts do not fit, got ", consts, " constants and ", carry, " carries of ",
+                    operands, " operands and ", outputs, " results");
+  }
+}
+
 Types scan_type(const Types& in, const Params& params) {
+  check_shape(in, params);
   const ScanShape s = scan_shape(params);
   const Program& body = *body_of(params);
   Types sliced = in;
@@ -30,6 +43,12 @@ Types scan_type(const Types& in, const Params& params) {
   }
   check_operands("scan", body, sliced);
   Types out = body.out_types();
+  for (std::size_t k = 0; k < s.carry; ++k) {
+    const Type& carry = in[s.consts + k];
+    if (carry.shape != out[k].shape || carry.dtype != out[k].dtype) {
+      fail<TypeError>("scan: the carry must keep its type, got ", carry, " in and ", out[k], " out");
+    }
+  }
   for (std::size_t k = s.carry; k < out.size(); ++k) out[k].shape.insert(out[k].shape.begin(), s.length);
   return out;
 }

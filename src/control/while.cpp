@@ -34,6 +34,13 @@ Arrays bind_while(const Loop& l, const Arrays& args) {
 }
 
 Types while_type(const Types& in, const Params& params) {
+  const auto cond_consts = params.get<std::int64_t>("cond_nconsts");
+  const auto body_consts = params.get<std::int64_t>("body_nconsts");
+  const auto operands = static_cast<std::int64_t>(in.size());
+  if (cond_consts < 0 || body_consts < 0 || cond_consts > operands || body_consts > operands - cond_consts) {
+    fail<TypeError>("while: the counts do not fit, got ", cond_consts, " and ", body_consts,
+                    " constants of ", operands, " operands");
+  }
   const Loop l = loop_of(params);
   Types for_cond(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
   for_cond.insert(for_cond.end(), in.begin() + static_cast<std::ptrdiff_t>(l.first_carry()), in.end());
@@ -43,7 +50,14 @@ Types while_type(const Types& in, const Params& params) {
   if (pred.size() != 1 || pred[0].dtype != Dtype::bool_) {
     fail<TypeError>("while_loop: the condition must return one bool, got ", join(pred, ", "));
   }
-  return l.body->out_types();
+  const Types out = l.body->out_types();
+  bool same = out.size() + l.first_carry() == in.size();
+  for (std::size_t k = 0; same && k < out.size(); ++k) {
+    const Type& carry = in[l.first_carry() + k];
+    same = carry.shape == out[k].shape && carry.dtype == out[k].dtype;
+  }
+  if (!same) fail<TypeError>("while: the carry must keep its types, got ", join(out, ", "), " out");
+  return out;
 }
 
 // Rows of `now` where the predicate holds, else rows of `old`.
