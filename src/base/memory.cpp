@@ -21,9 +21,8 @@ void count_allocated(std::size_t bytes) {
 }  // namespace
 
 std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
-  if (bytes > PTRDIFF_MAX - buffer_alignment) {
-    fail<RuntimeError>("memory: too large, got ", bytes, " bytes");
-  }
+  constexpr std::size_t address_space = std::size_t{1} << 47;  // no process has more
+  if (bytes > address_space) fail<RuntimeError>("memory: too large, got ", bytes, " bytes");
   const std::size_t rounded =
       (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   void* memory = std::aligned_alloc(buffer_alignment, rounded == 0 ? buffer_alignment : rounded);

@@ -1,5 +1,6 @@
 #include "program/program.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace reprise {
@@ -54,7 +55,14 @@ ProgramPtr intern(const std::string& identity, ProgramPtr p) {
   static std::mutex mutex;
   static std::unordered_map<std::string, std::vector<std::weak_ptr<const Program>>> known;
   if (identity.empty()) return p;
+  static std::size_t sweep_at = 1024;
   const std::lock_guard lock(mutex);
+  if (known.size() > sweep_at) {  // functions made anew in a loop must not pile up
+    std::erase_if(known, [](const auto& entry) {
+      return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& c) { return c.expired(); });
+    });
+    sweep_at = 2 * known.size() + 1024;
+  }
   auto& candidates = known[str(identity, "#", p->eqns.size(), "#", join(p->in_types(), " "))];
   std::erase_if(candidates, [](const auto& c) { return c.expired(); });
   for (const auto& c : candidates) {
