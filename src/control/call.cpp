@@ -124,16 +124,8 @@ Batched jit_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
 
 std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
   const auto live = dce_body(*body_of(e.params), used);
-  Equation shrunk = e;
+  Equation shrunk = with_only(e, live->used_inputs, used);
   shrunk.params = e.params.with(body_key(e.params), live->program);
-  shrunk.in.clear();
-  shrunk.out.clear();
-  for (std::size_t i = 0; i < e.in.size(); ++i) {
-    if (live->used_inputs[i]) shrunk.in.push_back(e.in[i]);
-  }
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    if (used[k]) shrunk.out.push_back(e.out[k]);
-  }
   return shrunk;
 }
 

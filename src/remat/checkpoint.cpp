@@ -239,17 +239,9 @@ Batched remat_batch(const Primitive&, const Arrays& x, const Axes& axes, std::in
 
 std::optional<Equation> remat_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
   const auto live = dce_body(*body_of(e.params), used);
-  Equation shrunk = e;
+  Equation shrunk = with_only(e, live->used_inputs, used);
   shrunk.params = e.params.with("jaxpr", live->program)
                       .with("prevent_cse", updated_flags(e.params, 0, live->used_inputs, 0));
-  shrunk.in.clear();
-  shrunk.out.clear();
-  for (std::size_t i = 0; i < e.in.size(); ++i) {
-    if (live->used_inputs[i]) shrunk.in.push_back(e.in[i]);
-  }
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    if (used[k]) shrunk.out.push_back(e.out[k]);
-  }
   return shrunk;
 }
 

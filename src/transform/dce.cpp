@@ -60,6 +60,19 @@ Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)
   return std::move(p);
 }
 
+Equation with_only(const Equation& e, const std::vector<bool>& operands, const std::vector<bool>& results) {
+  Equation out = e;
+  out.in.clear();
+  out.out.clear();
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (operands[i]) out.in.push_back(e.in[i]);
+  }
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (results[k]) out.out.push_back(e.out[k]);
+  }
+  return out;
+}
+
 std::shared_ptr<const DceBody> dce_body(const Program& body, const std::vector<bool>& wanted) {
   return derive<DceBody>(body, mask_key("dce", wanted), [&] {
     DceProgram live = dce(body, wanted);

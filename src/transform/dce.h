@@ -18,6 +18,9 @@ DceProgram dce(const Program& p, const std::vector<bool>& wanted_outputs);
 // Drops inputs for which keep(index, used) is false.
 Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)>& keep);
 
+// The equation with some of its operands and results; params as they were.
+Equation with_only(const Equation& e, const std::vector<bool>& operands, const std::vector<bool>& results);
+
 // dce of a call's body, shared per (body, wanted); inputs that are not read are dropped.
 struct DceBody {
   ProgramPtr program;
