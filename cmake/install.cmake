@@ -18,6 +18,7 @@ write_basic_package_version_file(RepriseConfigVersion.cmake COMPATIBILITY SameMi
 install(FILES
   ${PROJECT_BINARY_DIR}/RepriseConfig.cmake
   ${PROJECT_BINARY_DIR}/RepriseConfigVersion.cmake
+  cmake/dependencies.cmake
   DESTINATION ${config_dir})
 
 # The prefix is known only when installing, so reprise.pc finds it from its own place.

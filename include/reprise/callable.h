@@ -64,6 +64,28 @@ struct SignatureOf<F> {
   using type = typename F::reprise_signature;
 };
 
+// Positions of arguments; negative ones count from the end.
+template <int... I>
+struct Argnums {
+  static constexpr bool fits(std::size_t count) {
+    const int n = static_cast<int>(count);
+    return ((I < n && I >= -n) && ...);
+  }
+  static constexpr bool has(std::size_t i, std::size_t count) {
+    const int n = static_cast<int>(count), at = static_cast<int>(i);
+    return ((I == at || I + n == at) || ...);
+  }
+};
+// Which arguments of F are static although their types do not say so; wrappers pass it on.
+template <class F>
+struct StaticsOf {
+  using type = Argnums<>;
+};
+template <class F>
+  requires requires { typename F::reprise_static; }
+struct StaticsOf<F> {
+  using type = typename F::reprise_static;
+};
 // What holds an argument: numbers passed to Array parameters become Arrays.
 template <class P>
 struct HeldArg {
@@ -78,6 +100,37 @@ using Held = typename HeldArg<std::decay_t<P>>::type;
 template <class A>
 using HeldGeneric = std::conditional_t<std::is_arithmetic_v<std::decay_t<A>>, Array, Held<A>>;
 
+template <bool is_pinned, bool generic, class A>
+using HeldAt = std::conditional_t<is_pinned, tree::Static<Held<A>>,
+                                  std::conditional_t<generic, HeldGeneric<A>, Held<A>>>;
+template <class F, bool generic, class Positions, class... A>
+struct HeldArgs;
+template <class F, bool generic, std::size_t... I, class... A>
+struct HeldArgs<F, generic, std::index_sequence<I...>, A...> {
+  using Statics = typename StaticsOf<F>::type;
+  static_assert(Statics::fits(sizeof...(A)), "static_argnums: the function has no argument with this number");
+  using type = std::tuple<HeldAt<Statics::has(I, sizeof...(A)), generic, A>...>;
+  template <class... Given>
+  static type make(Given&&... args) {
+    return type(std::tuple_element_t<I, type>(std::forward<Given>(args))...);
+  }
+};
+// The tuple that holds arguments for F: of a known signature, or as they come (generic).
+template <class F, bool generic, class... A>
+using HeldFor = HeldArgs<F, generic, std::index_sequence_for<A...>, A...>;
+
+// What the function itself receives.
+template <class T>
+T&& plain(T&& argument) {
+  return std::forward<T>(argument);
+}
+template <class T>
+T&& plain(tree::Static<T>&& argument) {
+  return std::move(argument.value);
+}
+template <class T>
+using Plain = decltype(plain(std::declval<T>()));
+
 // -------------------------------------------------------------------------------------- flat calls
 // A function and its static arguments, seen by the type-erased core.
 struct Callee {
@@ -91,7 +144,9 @@ struct Callee {
 // A function pointer is its value, a function object without state its type; others have none.
 template <class F>
 std::string identity_of(const F& f) {
-  if constexpr (std::is_pointer_v<F>) {
+  if constexpr (requires { f.reprise_wrapped; }) {
+    return identity_of(f.reprise_wrapped);
+  } else if constexpr (std::is_pointer_v<F>) {
     return "p" + std::to_string(reinterpret_cast<std::uintptr_t>(f));
   } else if constexpr (std::is_empty_v<F>) {
     return std::string("t") + typeid(F).name();
@@ -104,8 +159,11 @@ template <class F, class... A>
 class Applied {
  public:
   using Args = std::tuple<A...>;
-  using Result = std::decay_t<std::invoke_result_t<F&, A...>>;
+  using Result = std::decay_t<std::invoke_result_t<F&, Plain<A>...>>;
   static_assert(!std::is_void_v<Result>, "a transformed function must return its results");
+  static_assert(!tree::is_static<Result> || std::is_arithmetic_v<Result> || std::is_same_v<Result, None>,
+                "a transformed function must return Arrays, or a tree of them: text and enums are not "
+                "values of a program");
 
   Applied(const F& f, Args args, Location at, std::string name = {},
           std::vector<std::string> arg_names = {})
@@ -118,7 +176,7 @@ class Applied {
       Args filled = structure;
       std::size_t next = 0;
       tree::replace_leaves(filled, leaves, next);
-      *result = std::apply(fn, std::move(filled));
+      *result = std::apply([&fn](A&&... a) { return fn(plain(std::move(a))...); }, std::move(filled));
       return tree_leaves(**result);
     };
   }
@@ -129,10 +187,14 @@ class Applied {
   // Which leaves belong to the arguments I...
   template <std::size_t... I>
   std::vector<bool> leaves_of(std::index_sequence<I...>) const {
+    static_assert(!(tree::is_pinned<std::tuple_element_t<I, Args>> || ...),
+                  "static_argnums: an argument that is differentiated cannot be static");
     std::vector<bool> mask;
     mark(mask, std::array<std::size_t, sizeof...(I)>{I...}, std::index_sequence_for<A...>{});
     return mask;
   }
+  // What the function returned while it was traced: its structure matters, its leaves are variables.
+  const Result& traced_result() const { return **result_; }
   // A result with other leaves; the function must have run.
   Result result(const Arrays& leaves) const { return tree_unflatten(**result_, leaves); }
   std::string key() const {
@@ -177,17 +239,20 @@ struct CallOperator;
 template <class Impl, class F, class R, class... P>
 struct CallOperator<Impl, F, R(P...)> {
   using reprise_signature = void(P...);
+  using reprise_static = typename StaticsOf<F>::type;
+  static_assert(reprise_static::fits(sizeof...(P)), "static_argnums: the function has no argument with this number");
   auto operator()(P... args, Location at = Location::current()) const {
-    return static_cast<const Impl&>(*this).call(at, std::tuple<Held<P>...>(std::move(args)...));
+    return static_cast<const Impl&>(*this).call(at, HeldFor<F, false, P...>::make(std::move(args)...));
   }
 };
 template <class Impl, class F>
 struct CallOperator<Impl, F, void> {
   using reprise_signature = void;
+  using reprise_static = typename StaticsOf<F>::type;
   template <class... A>
   auto operator()(A&&... args) const {
     return static_cast<const Impl&>(*this).call(Location{},
-                                                std::tuple<HeldGeneric<A>...>(std::forward<A>(args)...));
+                                                HeldFor<F, true, A...>::make(std::forward<A>(args)...));
   }
 };
 
@@ -221,7 +286,7 @@ struct Inspect<F, R(P...)> {
   template <class... A>
   static auto apply(const F& f, Location at, const A&... args) {
     static_assert(sizeof...(A) == sizeof...(P), "wrong number of arguments for this function");
-    return apply_to(f, std::tuple<Held<P>...>(Held<P>(unnamed(args))...), at, {},
+    return apply_to(f, HeldFor<F, false, P...>::make(unnamed(args)...), at, {},
                     std::vector<std::string>{name_of(args)...});
   }
 };
@@ -229,7 +294,7 @@ template <class F>
 struct Inspect<F, void> {
   template <class... A>
   static auto apply(const F& f, Location at, const A&... args) {
-    return apply_to(f, std::tuple(HeldGeneric<decltype(unnamed(args))>(unnamed(args))...), at, {},
+    return apply_to(f, HeldFor<F, true, decltype(unnamed(args))...>::make(unnamed(args)...), at, {},
                     std::vector<std::string>{name_of(args)...});
   }
 };
@@ -238,7 +303,32 @@ auto inspect(const F& f, Location at, const A&... args) {
   return Inspect<F, typename SignatureOf<F>::type>::apply(f, at, args...);
 }
 
+template <int... I, int... J>
+Argnums<I..., J...> joined(Argnums<I...>, Argnums<J...>);
+
+template <class F, int... I>
+struct StaticArgs {
+  using reprise_signature = typename SignatureOf<F>::type;
+  using reprise_static = decltype(joined(Argnums<I...>{}, typename StaticsOf<F>::type{}));
+  F reprise_wrapped;
+  template <class... A>
+  auto operator()(A&&... args) const {
+    return reprise_wrapped(std::forward<A>(args)...);
+  }
+};
+
 }  // namespace detail
+
+// f, whose arguments I... (negative: from the end) are never traced, whatever their types: transforms
+// hand them to f as they are. A number for an `auto` parameter stays a C++ number, the elements of an
+// Array can be read. Such an argument has no gradient; jit makes one program per value.
+//
+//   auto g = rp::checkpoint(rp::static_argnums<1>([](rp::Array x, auto train) { return train ? rp::sin(x) : x; }));
+//   g(x, true);
+template <int... I, class F>
+detail::StaticArgs<F, I...> static_argnums(F f) {
+  return {std::move(f)};
+}
 
 // RP_ARGS(x, y): the arguments with their own names.
 #define RP_ARGS_1(a) ::reprise::arg(#a, a)

@@ -74,6 +74,21 @@ inline constexpr bool is_static =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
     std::is_same_v<T, const char*> || std::is_same_v<T, None> || std::is_same_v<T, std::nullptr_t>;
 
+// An argument that static_argnums takes out of tracing: its arrays are not leaves.
+template <class T>
+struct Static {
+  Static(T v) : value(std::move(v)) {}           // NOLINT: implicit by design
+  operator const T&() const { return value; }  // NOLINT
+  T value;
+};
+template <class T>
+inline constexpr bool is_static<Static<T>> = true;
+template <class T>
+inline constexpr bool is_pinned = false;
+template <class T>
+inline constexpr bool is_pinned<Static<T>> = true;
+std::string value_text(const Array&);  // equal texts: equal type and elements
+
 struct AnyField {
   template <class T>
   operator T() const;  // NOLINT: only counted, never defined
@@ -228,6 +243,11 @@ void describe(const T& t, std::string& out) {
     out.append(reinterpret_cast<const char*>(&t), sizeof t);
   } else if constexpr (std::is_arithmetic_v<T>) {
     out += std::to_string(t) + ";";
+  } else if constexpr (is_pinned<T>) {
+    describe(t.value, out);
+    Arrays leaves;
+    flatten(t.value, leaves);
+    for (const Array& leaf : leaves) out += value_text(leaf);
   } else if constexpr (is_static<T>) {
     const std::string text(t);
     out += std::to_string(text.size()) + ":" + text;

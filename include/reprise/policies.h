@@ -61,6 +61,7 @@ class Policy {
   std::string jax_repr() const;     // JAX's text, as programs print it
   std::string key() const;          // equal keys decide alike
   std::vector<std::string> names() const;  // that it mentions
+  std::vector<Policy> alternatives() const;  // of p | q: those of p and of q; else itself
 
  private:
   template <class T>

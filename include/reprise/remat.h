@@ -2,6 +2,7 @@
 //
 //   auto g = rp::checkpoint(f, {.policy = rp::checkpoint_policies::dots_saveable});
 //   rp::print_saved_residuals(f, RP_ARGS(W, x));     // "f32[5,4] from the argument W" ...
+//   std::cout << rp::residual_report(g, RP_ARGS(W, x));   // ... with sizes, reasons and readers
 //   rp::print_fwd_bwd(g, W, x);                       // the two programs, side by side
 #pragma once
 
@@ -40,6 +41,35 @@ struct SavedResidual {
 };
 std::ostream& operator<<(std::ostream&, const SavedResidual&);  // JAX's line
 
+// An equation of the forward or backward pass.
+struct EquationPlace {
+  std::string what;  // "sin", "jit 'relu'", "named 'h'"
+  Location at;
+  std::vector<std::string> inside;  // the calls around it, innermost first: "jit 'g'", "scan of 8 steps"
+  bool operator==(const EquationPlace&) const;
+};
+std::ostream& operator<<(std::ostream&, const EquationPlace&);
+
+// A saved value with all that is known about it.
+struct ResidualDetail : SavedResidual {
+  // Who makes it: the equations inside of jit, scan, checkpoint, one per branch of a cond. Empty for
+  // arguments, constants and literals.
+  std::vector<EquationPlace> made_by;
+  std::vector<EquationPlace> read_by;     // equations of the backward pass
+  std::string reason;                     // why it may be saved
+  std::string policy;                     // that allowed it; empty when none did
+  std::vector<std::int64_t> steps;        // of the scans that stack it, outermost first
+  bool computed = false;                  // by the forward pass: neither argument nor constant
+};
+
+// What the backward pass of a function reads, value by value, and the sum.
+struct ResidualReport {
+  std::vector<ResidualDetail> residuals;  // in the order of print_saved_residuals
+  std::size_t bytes() const;
+  std::size_t computed_bytes() const;  // without arguments and constants, which live anyway
+};
+std::ostream& operator<<(std::ostream&, const ResidualReport&);
+
 // The two programs of a differentiated function. `forward` returns the outputs and then the residuals;
 // `backward` takes the residuals and then the cotangents.
 struct FwdBwd {
@@ -48,11 +78,12 @@ struct FwdBwd {
 std::ostream& operator<<(std::ostream&, const FwdBwd&);  // side by side
 
 namespace detail {
-// `argument` tells for each leaf which argument it belongs to.
+// `argument` tells for each leaf which of the arguments it belongs to.
 Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
-                  const CheckpointOptions& options);
+                  std::size_t arguments, const CheckpointOptions& options);
 std::string new_identity();
 std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args);
+ResidualReport residual_report(const Callee& f, const Arrays& args);
 FwdBwd fwd_bwd(const Callee& f, const Arrays& args);
 void print(const std::vector<SavedResidual>&);
 void print(const FwdBwd&);
@@ -78,7 +109,7 @@ struct Checkpoint : CallOperator<Checkpoint<F>, F> {
       ++i;
     };
     std::apply([&](const auto&... a) { (add(a), ...); }, applied.args());
-    return applied.result(checkpoint(callee, applied.leaves(), argument, options));
+    return applied.result(checkpoint(callee, applied.leaves(), argument, sizeof...(A), options));
   }
 };
 }  // namespace detail
@@ -101,6 +132,13 @@ std::vector<SavedResidual> saved_residuals(const F& f, const A&... args) {
 template <class F, class... A>
 void print_saved_residuals(const F& f, const A&... args) {
   detail::print(saved_residuals(f, args...));
+}
+// The same values with sizes, the rule that lets each be saved, and the equations that make and read
+// it, those inside of calls included. Nothing is computed.
+template <class F, class... A>
+ResidualReport residual_report(const F& f, const A&... args) {
+  const auto applied = detail::inspect(f, Location{}, args...);
+  return detail::residual_report(applied.callee(), applied.leaves());
 }
 template <class F, class... A>
 FwdBwd fwd_bwd(const F& f, const A&... args) {

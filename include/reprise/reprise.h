@@ -4,6 +4,7 @@
 
 #include "reprise/array.h"     // IWYU pragma: export
 #include "reprise/autodiff.h"  // IWYU pragma: export
+#include "reprise/check.h"     // IWYU pragma: export
 #include "reprise/control.h"   // IWYU pragma: export
 #include "reprise/function.h"  // IWYU pragma: export
 #include "reprise/jit.h"       // IWYU pragma: export

@@ -37,6 +37,12 @@ void check_leaf_count(std::size_t wanted, std::size_t got) {
 }
 
 namespace tree {
+std::string value_text(const Array& a) {
+  std::string text = to_string(a.type()) + (a.weak_type() ? "w" : "");
+  if (is_traced(a)) return text + str("#", identity(a), ";");
+  return text.append(reinterpret_cast<const char*>(elements<std::byte>(a)), a.nbytes());
+}
+
 std::vector<std::string> split_names(const char* list) {
   std::vector<std::string> names(1);
   for (const char* c = list; *c != '\0'; ++c) {

@@ -63,11 +63,10 @@ void check_names(const Policy& policy, const Program& body, bool strict) {
 }
 
 Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
-                      const std::vector<std::size_t>& argument) {
+                      const std::vector<std::size_t>& argument, std::size_t arguments) {
   if (const bool* all = std::get_if<bool>(&options.prevent_cse)) return *all;
   const auto& per_argument = std::get<std::vector<bool>>(options.prevent_cse);
-  const std::size_t arguments = argument.empty() ? 0 : argument.back() + 1;
-  if (per_argument.size() < arguments) {
+  if (per_argument.size() != arguments) {
     fail<TypeError>("checkpoint: prevent_cse must have one flag per argument, got ", per_argument.size(), " for ",
                     arguments);
   }
@@ -88,7 +87,7 @@ std::string new_identity() {
 }
 
 Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
-                  const CheckpointOptions& options) {
+                  std::size_t arguments, const CheckpointOptions& options) {
   const AtUser at(f.at);
   Traced t = trace(f.run, types_of(args),
                    {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
@@ -101,60 +100,7 @@ Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::si
                                {{"differentiated", false},
                                 {"jaxpr", t.program},
                                 {"policy", policy},
-                                {"prevent_cse", prevent_cse_attr(options, t.consts.size(), argument)}}));
-}
-
-// ------------------------------------------------------------------------------- residual tables
-namespace {
-
-SavedResidual residual_of(const Type& type, std::string origin, const Location& at = {}, std::string name = {}) {
-  return {type, type.nbytes(), std::move(origin), std::move(name), at};
-}
-
-SavedResidual produced_by(const Equation& e, const Type& type) {
-  const std::string place = " from " + to_string(e.at);
-  if (e.prim == &name_p) {
-    const std::string name = e.params.get<std::string>("name");
-    return residual_of(type, "named '" + name + "'" + place, e.at, name);
-  }
-  if (std::string_view(e.prim->name) == "jit") {
-    return residual_of(type, "output of jitted function '" + e.params.get<std::string>("name") + "'" + place, e.at);
-  }
-  return residual_of(type, str("output of ", e.prim->name, place), e.at);
-}
-
-}  // namespace
-
-std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args) {
-  const AtUser at(f.at);
-  const ForwardProgram forward = trace_forward(f, args);
-  const Program& p = *forward.traced.program;
-  std::vector<bool> wanted(p.types.size());
-  std::vector<SavedResidual> list;
-  std::unordered_map<Var, Var> rounded;  // reduce_precision: what it rounds is what the reader knows
-  for (const Equation& e : p.eqns) {
-    if (e.prim == &reduce_precision_p && e.in[0].is_var()) rounded[e.out[0]] = e.in[0].var;
-  }
-  for (std::size_t k = forward.outputs; k < p.out.size(); ++k) {
-    if (!p.out[k].is_var()) {
-      list.push_back(residual_of(p.out[k].literal.type(), "from a literal"));
-      continue;
-    }
-    const auto it = rounded.find(p.out[k].var);
-    wanted[static_cast<std::size_t>(it == rounded.end() ? p.out[k].var : it->second)] = true;
-  }
-  for (std::size_t i = 0; i < p.in.size(); ++i) {
-    if (!wanted[static_cast<std::size_t>(p.in[i])]) continue;
-    const bool constant = i < p.num_consts;
-    list.push_back(residual_of(p.type(p.in[i]), constant ? "from a constant"
-                                                         : "from the argument " + f.arg_names[i - p.num_consts]));
-  }
-  for (const Equation& e : p.eqns) {
-    for (Var v : e.out) {
-      if (wanted[static_cast<std::size_t>(v)]) list.push_back(produced_by(e, p.type(v)));
-    }
-  }
-  return list;
+                                {"prevent_cse", prevent_cse_attr(options, t.consts.size(), argument, arguments)}}));
 }
 
 void print(const std::vector<SavedResidual>& list) {

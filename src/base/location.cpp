@@ -40,8 +40,8 @@ const Location& user_location() { return current.at; }
 
 std::string to_string(const Location& at) {
   if (at.line == 0) return "";
-  const std::string_view function =
-      std::strcmp(at.function, "operator()") == 0 ? "<lambda>" : at.function;
+  std::string_view function = at.function;
+  if (function == "operator()" || function.starts_with("operator()<")) function = "<lambda>";
   const char* slash = std::strrchr(at.file, '/');
   const std::string column = at.column == 0 ? "" : str(":", at.column);
   return str(slash ? slash + 1 : at.file, ":", at.line, column, " (", function, ")");
@@ -50,7 +50,7 @@ std::string to_string(const Location& at) {
 AtUser::AtUser(const Location& at) : set_(!current.set) {
   if (!set_) return;
   current.set = true;
-  const bool replace = current.fallback.line != 0 && (at.line == 0 || is_library_file(at.file));
+  const bool replace = at.line == 0 || is_library_file(at.file);
   current.at = replace ? current.fallback : at;
 }
 AtUser::~AtUser() {

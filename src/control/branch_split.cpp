@@ -28,7 +28,10 @@ std::vector<PolicySplit> split_branches(const Programs& branches, const std::vec
     }
   }
   std::vector<PolicySplit> all;
-  for (const ProgramPtr& b : branches) all.push_back(split(*b, unknown, available, s.policy(), s.mode(), outputs));
+  for (const ProgramPtr& b : branches) {
+    all.push_back(split(*b, unknown, available, s.policy(), s.mode(), outputs));
+    if (!by_policy) drop_known_outputs(all.back());
+  }
   return all;
 }
 

@@ -4,6 +4,7 @@
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
+#include "transform/transpose.h"
 #include "transform/vmap.h"
 
 namespace reprise {
@@ -79,6 +80,17 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   return {std::move(y), Tangents(dy.begin(), dy.end())};
 }
 
+// A call on tangents has no more use for its rule: its body is transposed in its place.
+Tangents call_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+  Tangents back = backward(*body_of(params), x, ct);
+  Tangents result(in.size());
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (!x[i]) result[i] = std::move(back[next++]);
+  }
+  return result;
+}
+
 // The mapped call has a mapped rule.
 Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                    const Params& params) {
@@ -125,6 +137,7 @@ constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
                                             .type = call_type,
                                             .eval = call_eval,
                                             .jvp = call_jvp,
+                                            .transpose = call_transpose,
                                             .batch = call_batch,
                                             .inlined_body = "call_jaxpr",
                                             .printed_params = printed};

@@ -25,6 +25,7 @@ ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bo
     const std::vector<bool> available =
         s.mode() == SplitMode::by_policy ? std::vector<bool>(body.in.size(), true) : unknown;
     ScanSplit result{split(body, unknown, available, s.policy(), s.mode(), outputs), unknown};
+    if (s.mode() == SplitMode::once) drop_known_outputs(result.body);
     bool stable = true;
     for (std::size_t k = 0; k < shape.carry; ++k) {
       if (!result.body.unknown_out[k] || unknown[shape.consts + k]) continue;

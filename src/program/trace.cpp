@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "program/check.h"
+#include "program/walk.h"
 
 namespace reprise {
 namespace {
@@ -248,35 +249,8 @@ const std::vector<std::vector<Var>>& last_reads(const Program& p) {
 }
 
 Arrays eval(const Program& p, Arrays args) {
-  REPRISE_INVARIANT(args.size() == p.in.size());
-  Arrays env(p.types.size());
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    env[static_cast<std::size_t>(p.in[i])] = std::move(args[i]);
-  }
-  args.clear();
-  const auto& dead = last_reads(p);
-  auto read = [&](const Atom& a) {
-    return a.is_var() ? env[static_cast<std::size_t>(a.var)] : make_number(a.literal);
-  };
-  for (std::size_t i = 0; i < p.eqns.size(); ++i) {
-    const Equation& e = p.eqns[i];
-    const AtEquation at(e.at);
-    Arrays x;
-    x.reserve(e.in.size());
-    for (const Atom& a : e.in) x.push_back(read(a));
-    Arrays y = e.prim->bind(x, e.params);
-    x.clear();
-    for (Var v : dead[i]) env[static_cast<std::size_t>(v)] = Array();
-    for (std::size_t k = 0; k < y.size(); ++k) {
-      if (std::find(dead[i].begin(), dead[i].end(), e.out[k]) == dead[i].end()) {
-        env[static_cast<std::size_t>(e.out[k])] = std::move(y[k]);
-      }
-    }
-  }
-  Arrays out;
-  out.reserve(p.out.size());
-  for (const Atom& a : p.out) out.push_back(read(a));
-  return out;
+  return walk(p, std::move(args),
+              [](const Equation& e, const Arrays& x) { return e.prim->bind(x, e.params); });
 }
 
 void no_such_rule(const Primitive& p, const char* rule, const char* hint) {

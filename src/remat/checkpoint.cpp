@@ -101,6 +101,9 @@ RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const 
   for (std::size_t k = 0; k < p.out.size(); ++k) {
     if (parts.available_out[k]) wanted.push_back(parts.unknown_out[k]);
   }
+  // Residual reports tell by these names what the policy let through from what was there anyway.
+  parts.staged.arg_names.assign(parts.residuals, saved_by_policy);
+  parts.staged.arg_names.resize(parts.staged.in.size(), "");
   DceProgram staged = dce(parts.staged, wanted);
   const auto first_input = staged.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
   std::vector<bool> known_out(parts.known.out.size() - parts.residuals, true);

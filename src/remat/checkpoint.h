@@ -12,6 +12,9 @@ namespace reprise {
 
 extern const Primitive remat_p;
 
+// In Program::arg_names of a staged body: an input that its policy saved, not one of the function.
+inline constexpr const char* saved_by_policy = "<saved>";
+
 // A policy as a param; null when there is none.
 struct PolicyParam : OpaqueParam {
   explicit PolicyParam(Policy p) : policy(std::move(p)) {}

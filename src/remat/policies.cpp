@@ -17,6 +17,7 @@ struct PolicyImpl {
   std::function<Policy::Answer(const EquationInfo&)> decide;
   std::string text, repr, key;
   std::vector<std::string> names = {};
+  std::vector<Policy> any_of = {};  // it saves what one of these saves; empty: it decides by itself
 };
 
 namespace {
@@ -45,9 +46,9 @@ std::string quoted(const std::vector<std::string>& names) {
 }
 
 Policy make(std::string text, std::string repr, std::string key, std::vector<std::string> names,
-            std::function<Policy::Answer(const EquationInfo&)> decide) {
-  return Policy(std::make_shared<const PolicyImpl>(
-      PolicyImpl{std::move(decide), std::move(text), std::move(repr), std::move(key), std::move(names)}));
+            std::function<Policy::Answer(const EquationInfo&)> decide, std::vector<Policy> any_of = {}) {
+  return Policy(std::make_shared<const PolicyImpl>(PolicyImpl{std::move(decide), std::move(text), std::move(repr),
+                                                              std::move(key), std::move(names), std::move(any_of)}));
 }
 // The same text means the same policy.
 Policy make_value(const std::string& text, std::string repr, std::vector<std::string> names,
@@ -104,6 +105,14 @@ std::string Policy::key() const { return record_ ? record_->name : impl_ ? impl_
 std::vector<std::string> Policy::names() const {
   return impl_ ? impl_->names : std::vector<std::string>{};
 }
+std::vector<Policy> Policy::alternatives() const {
+  if (impl_ == nullptr || impl_->any_of.empty()) return {*this};
+  std::vector<Policy> all;
+  for (const Policy& p : impl_->any_of) {
+    for (const Policy& q : p.alternatives()) all.push_back(q);
+  }
+  return all;
+}
 std::ostream& operator<<(std::ostream& out, const Policy& p) { return out << p.str(); }
 
 Policy operator|(const Policy& a, const Policy& b) {
@@ -113,7 +122,8 @@ Policy operator|(const Policy& a, const Policy& b) {
                 const Policy::Answer x = a(e), y = b(e);
                 if (std::holds_alternative<Saveable>(x) || std::holds_alternative<Saveable>(y)) return Saveable{};
                 return saves(x) ? x : y;
-              });
+              },
+              {a, b});
 }
 Policy operator&(const Policy& a, const Policy& b) {
   const std::string text = "(" + a.str() + " & " + b.str() + ")";
@@ -166,7 +176,8 @@ Policy save_from_both_policies(const Policy& a, const Policy& b) {
                                             "got an Offloadable");
                 }
                 return when(saves(x) || saves(y));
-              });
+              },
+              {a, b});
 }
 
 Policy offload_dot_with_no_batch_dims(const std::string& src, const std::string& dst) {

@@ -187,6 +187,18 @@ PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
   return s.finish(outputs);
 }
 
+void drop_known_outputs(PolicySplit& parts) {
+  std::vector<Atom> unknown;
+  std::size_t next = 0;
+  for (std::size_t k = 0; k < parts.unknown_out.size(); ++k) {
+    if (!parts.available_out[k]) continue;
+    if (parts.unknown_out[k]) unknown.push_back(parts.staged.out[next]);
+    ++next;
+  }
+  parts.staged.out = std::move(unknown);
+  parts.available_out = parts.unknown_out;
+}
+
 // ------------------------------------------------------------------------------------- call bodies
 namespace {
 
@@ -300,12 +312,16 @@ std::shared_ptr<const Unzipped> unzip(const Program& p, const std::vector<bool>&
     // Drop residuals nobody reads from both sides; all linear inputs stay.
     std::vector<bool> used(live.used_inputs.begin(),
                            live.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals));
-    std::vector<bool> known_out(parts.known.out.size() - parts.residuals, true);
-    known_out.insert(known_out.end(), used.begin(), used.end());
-    const std::size_t residuals = parts.residuals;
+    const std::size_t residuals = parts.residuals, outputs = parts.known.out.size() - residuals;
+    std::vector<Atom> known_out;
+    for (std::size_t k = 0; k < parts.known.out.size(); ++k) {
+      if (k < outputs || used[k - outputs]) known_out.push_back(parts.known.out[k]);
+    }
+    // JAX evaluates the known side as it is: a call that is left with nothing to do still shows.
+    parts.known.out = std::move(known_out);
     result.linear = std::make_shared<const Program>(keep_inputs(
         std::move(live), [&](std::size_t i, bool u) { return i >= residuals || u; }));
-    result.known = std::make_shared<const Program>(dce(parts.known, known_out).program);
+    result.known = std::make_shared<const Program>(std::move(parts.known));
     return result;
   });
 }

@@ -92,6 +92,9 @@ class Split {
 PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
                    const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
                    const SplitOutputs& outputs = {});
+// The staged part returns only what is unknown. A known output that is a literal is available, too: the
+// branches of a cond would differ in the number of their outputs.
+void drop_known_outputs(PolicySplit& parts);
 
 // Splits a call by splitting its body: the known call returns residuals, the staged one takes them.
 struct CallSplitOptions {

@@ -24,6 +24,8 @@ std::vector<Atom> Rewriter::read_all(const std::vector<Atom>& atoms) const {
   return out;
 }
 
+Var Rewriter::fresh(const Type& t) { return program_.fresh(t); }
+
 std::vector<Atom> Rewriter::splice(const Program& body, const std::vector<Atom>& args) {
   std::vector<Atom> inner(body.types.size());
   auto read_inner = [&](const Atom& a) { return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a; };

@@ -11,6 +11,8 @@ class Rewriter {
   Atom read(const Atom&) const;           // what stands for this value now
   void replace(Var v, const Atom& by) { now_[static_cast<std::size_t>(v)] = by; }
   std::vector<Atom> read_all(const std::vector<Atom>&) const;
+  Var fresh(const Type& t);
+  Type type(const Atom& a) const { return program_.type(a); }
   void append(Equation e) { program_.eqns.push_back(std::move(e)); }
   // Appends the equations of another program, its inputs standing for `args`; its outputs.
   std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args);

@@ -19,6 +19,7 @@ Location place(std::uint32_t line, const char* file = "/home/user/train.cpp") {
 TEST_CASE("a location prints as file, line, column and function") {
   CHECK(to_string(place(41)) == "train.cpp:41:7 (loss)");
   CHECK(to_string(Location{"a.cpp", "operator()", 3, 0}) == "a.cpp:3 (<lambda>)");
+  CHECK(to_string(Location{"a.cpp", "operator()<reprise::Array>", 3, 0}) == "a.cpp:3 (<lambda>)");
   CHECK(to_string(Location{}) == "");
 }
 
@@ -65,6 +66,11 @@ TEST_CASE("a place inside a library header is replaced by the call of the transf
   const InUserCode user;
   const AtUser operation(place(99, "/usr/include/c++/12/bits/stl_algo.h"));
   CHECK(user_location().line == 1);
+}
+
+TEST_CASE("a place inside a library header is no place when no transform is running") {
+  const AtUser operation(place(99, "/usr/include/c++/12/bits/invoke.h"));
+  CHECK(user_location().line == 0);
 }
 
 TEST_CASE("library files are the standard library and our public headers") {

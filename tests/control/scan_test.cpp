@@ -385,3 +385,15 @@ TEST_CASE("a loop whose carry changes its type, or with unknown length, is a Typ
   auto add = [](Array c, Two x) { return pair{c + std::get<0>(x), none}; };
   CHECK_THROWS_AS(rp::scan(add, one, Two{rp::ones({2}), rp::ones({3})}), rp::TypeError);
 }
+
+TEST_CASE("a step in a checkpoint may return a number") {
+  auto f = [](Array x) {
+    auto step = [](Two c, Array v) {
+      const auto [s, k] = c;
+      return pair{Two(rp::sin(s) * k * v, Array(2.0)), Array(3.0)};
+    };
+    const auto [c, ys] = rp::scan(step, Two(x, one), rp::array({1.0, 2.0, 3.0}));
+    return std::get<0>(c) * std::get<1>(c) * rp::sum(ys);
+  };
+  CHECK(rp::grad(rp::checkpoint(f))(0.5).item<float>() == doctest::Approx(rp::grad(f)(0.5).item<float>()));
+}

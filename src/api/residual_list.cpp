@@ -1,0 +1,79 @@
+#include "api/residual_list.h"
+
+#include "ops/records.h"
+
+#include <unordered_map>
+
+namespace reprise::detail {
+namespace {
+
+SavedResidual residual_of(const Type& type, std::string origin, const Location& at = {},
+                          std::string name = {}) {
+  return {type, type.nbytes(), std::move(origin), std::move(name), at};
+}
+
+SavedResidual produced_by(const Equation& e, const Type& type) {
+  const std::string place = " from " + to_string(e.at);
+  if (e.prim == &name_p) {
+    const std::string name = e.params.get<std::string>("name");
+    return residual_of(type, "named '" + name + "'" + place, e.at, name);
+  }
+  if (std::string_view(e.prim->name) == "jit") {
+    return residual_of(
+        type, "output of jitted function '" + e.params.get<std::string>("name") + "'" + place,
+        e.at);
+  }
+  return residual_of(type, str("output of ", e.prim->name, place), e.at);
+}
+
+}  // namespace
+
+std::vector<ListedResidual> list_residuals(const ForwardProgram& forward,
+                                           const std::vector<std::string>& arg_names) {
+  const Program& p = *forward.traced.program;
+  std::unordered_map<Var, Var>
+      rounded;  // reduce_precision: what it rounds is what the reader knows
+  for (const Equation& e : p.eqns) {
+    if (e.prim == &reduce_precision_p && e.in[0].is_var()) rounded[e.out[0]] = e.in[0].var;
+  }
+  std::vector<ListedResidual> list;
+  std::vector<std::vector<std::size_t>> positions(p.types.size());
+  for (std::size_t k = forward.outputs; k < p.out.size(); ++k) {
+    const std::size_t position = k - forward.outputs;
+    if (!p.out[k].is_var()) {
+      list.push_back({residual_of(p.out[k].literal.type(), "from a literal"), -1, {position}});
+      continue;
+    }
+    const auto it = rounded.find(p.out[k].var);
+    positions[static_cast<std::size_t>(it == rounded.end() ? p.out[k].var : it->second)].push_back(
+        position);
+  }
+  auto add = [&](Var v, SavedResidual shown, bool computed) {
+    list.push_back({std::move(shown), v, positions[static_cast<std::size_t>(v)], computed});
+  };
+  auto is_saved = [&](Var v) { return !positions[static_cast<std::size_t>(v)].empty(); };
+  for (std::size_t i = 0; i < p.in.size(); ++i) {
+    if (!is_saved(p.in[i])) continue;
+    const bool constant = i < p.num_consts;
+    add(p.in[i],
+        residual_of(p.type(p.in[i]), constant ? "from a constant"
+                                              : "from the argument " + arg_names[i - p.num_consts]),
+        false);
+  }
+  for (const Equation& e : p.eqns) {
+    for (Var v : e.out) {
+      if (is_saved(v)) add(v, produced_by(e, p.type(v)), true);
+    }
+  }
+  return list;
+}
+
+std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args) {
+  const AtUser at(f.at);
+  std::vector<SavedResidual> list;
+  for (ListedResidual& r : list_residuals(trace_forward(f, args), f.arg_names))
+    list.push_back(std::move(r.shown));
+  return list;
+}
+
+}  // namespace reprise::detail

@@ -1,0 +1,2 @@
+// error: CheckpointOptions
+rp::checkpoint([](Array x) { return x; }, {.policy = [](int) { return true; }});

@@ -1,0 +1,2 @@
+// error: operator bool
+rp::checkpoint([](Array x, auto train) { return train ? x : x * 2.0; })(1.0, true);
