@@ -1,9 +1,12 @@
-// jit: a function that is traced once per argument types and runs as one program.
+// jit: a function that is traced and compiled once per argument types and runs as one program whose
+// memory is planned beforehand.
 //
 //   auto step = rp::jit(rp::value_and_grad(loss), {.name = "step"});
 //   auto [value, grads] = step(params, x);
+//   std::cout << step.lower(params, x).compile().memory_analysis();
 #pragma once
 
+#include <iosfwd>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,17 +20,88 @@ struct JitOptions {
   std::string name = {};  // in printed programs; "<lambda>" by default
 };
 
+// Bytes of one run, known when compile() returns. Peak is what a run holds at most beyond its
+// arguments: outputs, temporaries, scratch memory of libraries.
+struct MemoryAnalysis {
+  std::size_t argument_bytes = 0;
+  std::size_t output_bytes = 0;
+  std::size_t temp_bytes = 0;  // peak_bytes - output_bytes
+  std::size_t peak_bytes = 0;
+};
+std::ostream& operator<<(std::ostream&, const MemoryAnalysis&);
+
+// What one run computes, recomputation included.
+struct CostAnalysis {
+  double flops = 0;
+  double matmul_flops = 0;    // matrix products and convolutions alone
+  double bytes_accessed = 0;  // operands and results of all operations, as if nothing were fused
+};
+std::ostream& operator<<(std::ostream&, const CostAnalysis&);
+
 namespace detail {
 
 struct JitEntry;  // one traced program
-struct JitCall {
-  std::shared_ptr<const JitEntry> entry;  // null: nothing traced for these types yet
-  Arrays out;
-};
-// Traces the function (or takes `known`) and evaluates or stages one jit equation.
-JitCall call_jit(const Callee& f, const Arrays& args, std::shared_ptr<const JitEntry> known);
+std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args);
+// Runs the compiled program, or stages one jit equation where a program is being traced.
+Arrays call_jit(const Callee& f, const Arrays& args, const JitEntry& known);
 std::string types_key(const Arrays& args);
 bool shareable(const JitEntry&);  // closes over no traced value
+
+void compile_jit(const JitEntry&);
+MemoryAnalysis memory_of(const JitEntry&);
+CostAnalysis cost_of(const JitEntry&);
+std::string program_text(const JitEntry&);  // as traced
+std::string plan_text(const JitEntry&);     // as it runs
+[[noreturn]] void other_types(const std::string& expected, const std::string& got, Location at);
+
+template <class F>
+struct Jit;
+
+}  // namespace detail
+
+// A compiled function for arguments of certain types.
+template <class F>
+class Compiled {
+ public:
+  Compiled(detail::Jit<F> f, std::shared_ptr<const detail::JitEntry> entry, std::string key)
+      : f_(std::move(f)), entry_(std::move(entry)), key_(std::move(key)) {}
+
+  // Arguments of other types than it was lowered for are a TypeError.
+  template <class... A>
+  auto operator()(const A&... args) const {
+    const std::string key = f_.key_of(args...);
+    if (key != key_) detail::other_types(key_, key, Location{});
+    return f_(args...);
+  }
+  MemoryAnalysis memory_analysis() const { return detail::memory_of(*entry_); }
+  CostAnalysis cost_analysis() const { return detail::cost_of(*entry_); }
+  std::string as_text() const { return detail::plan_text(*entry_); }  // the planned program
+
+ private:
+  detail::Jit<F> f_;
+  std::shared_ptr<const detail::JitEntry> entry_;
+  std::string key_;
+};
+
+// A traced function, ready to be compiled.
+template <class F>
+class Lowered {
+ public:
+  Lowered(detail::Jit<F> f, std::shared_ptr<const detail::JitEntry> entry, std::string key)
+      : f_(std::move(f)), entry_(std::move(entry)), key_(std::move(key)) {}
+  Compiled<F> compile() const {
+    detail::compile_jit(*entry_);
+    return {f_, entry_, key_};
+  }
+  std::string as_text() const { return detail::program_text(*entry_); }
+
+ private:
+  detail::Jit<F> f_;
+  std::shared_ptr<const detail::JitEntry> entry_;
+  std::string key_;
+};
+
+namespace detail {
 
 template <class F>
 struct Jit : CallOperator<Jit<F>, F> {
@@ -39,37 +113,55 @@ struct Jit : CallOperator<Jit<F>, F> {
 
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
-    using Run = Applied<F, A...>;
-    struct Known {
-      std::shared_ptr<const JitEntry> entry;
-      std::optional<typename Run::Result> structure;
-    };
     const auto applied = apply_to(f, std::move(args), at, options.name);
     const Arrays leaves = applied.leaves();
+    const auto known = entry_for(applied, leaves, applied.key() + types_key(leaves));
+    return tree_unflatten(*known->structure, call_jit(applied.callee(), leaves, *known->entry));
+  }
+
+  // Traces for these arguments without running.
+  template <class... A>
+  Lowered<F> lower(const A&... args) const {
+    const auto applied = inspect(f, Location{}, args...);
+    const Arrays leaves = applied.leaves();
     const std::string key = applied.key() + types_key(leaves);
-    const Known* known = nullptr;
-    {
-      const std::lock_guard lock(cache->mutex);
-      const auto it = cache->entries.find(key);
-      if (it != cache->entries.end()) known = static_cast<const Known*>(it->second.get());
-    }
-    if (known != nullptr) {
-      return tree_unflatten(*known->structure, call_jit(applied.callee(), leaves, known->entry).out);
-    }
-    JitCall made = call_jit(applied.callee(), leaves, nullptr);
-    auto result = applied.result(made.out);
-    if (shareable(*made.entry)) {
-      const std::lock_guard lock(cache->mutex);
-      cache->entries.emplace(key, std::make_shared<Known>(Known{made.entry, result}));
-    }
-    return result;
+    return {*this, entry_for(applied, leaves, key)->entry, key};
+  }
+  template <class... A>
+  std::string key_of(const A&... args) const {
+    const auto applied = inspect(f, Location{}, args...);
+    return applied.key() + types_key(applied.leaves());
   }
 
  private:
+  template <class Result>
+  struct Known {
+    std::shared_ptr<const JitEntry> entry;
+    std::optional<Result> structure;
+  };
   struct Cache {
     std::mutex mutex;
     std::map<std::string, std::shared_ptr<const void>> entries;
   };
+
+  template <class Run>
+  auto entry_for(const Run& applied, const Arrays& leaves, const std::string& key) const {
+    using K = Known<typename Run::Result>;
+    {
+      const std::lock_guard lock(cache->mutex);
+      const auto it = cache->entries.find(key);
+      if (it != cache->entries.end()) return std::static_pointer_cast<const K>(it->second);
+    }
+    Callee callee = applied.callee();
+    callee.name = options.name;
+    auto entry = trace_jit(callee, leaves);
+    const auto made = std::make_shared<const K>(K{entry, applied.traced_result()});
+    if (shareable(*entry)) {
+      const std::lock_guard lock(cache->mutex);
+      cache->entries.emplace(key, made);
+    }
+    return made;
+  }
   std::shared_ptr<Cache> cache = std::make_shared<Cache>();
 };
 

@@ -1,14 +1,35 @@
 #include "reprise/jit.h"
 
+#include <algorithm>
+#include <mutex>
+#include <ostream>
+
 #include "api/flat.h"
 #include "control/body.h"
 #include "control/records.h"
+#include "plan/cost.h"
+#include "program/print.h"
+#include "runtime/compile.h"
+#include "runtime/text.h"
 
-namespace reprise::detail {
+namespace reprise {
+namespace detail {
 
 struct JitEntry {
+  JitEntry(ProgramPtr p, Arrays c) : program(std::move(p)), consts(std::move(c)) {}
+
   ProgramPtr program;
   Arrays consts;
+  // Compiled when it first runs on numbers; one that is only staged never is.
+  std::shared_ptr<const Executable> compiled() const {
+    const std::lock_guard lock(compiling_);
+    if (!executable_) executable_ = compile(*program);
+    return executable_;
+  }
+
+ private:
+  mutable std::mutex compiling_;
+  mutable std::shared_ptr<const Executable> executable_;
 };
 
 std::string types_key(const Arrays& args) {
@@ -21,22 +42,64 @@ std::string types_key(const Arrays& args) {
 }
 
 bool shareable(const JitEntry& entry) {
-  for (const Array& c : entry.consts) {
-    if (is_traced(c)) return false;
-  }
-  return true;
+  return std::none_of(entry.consts.begin(), entry.consts.end(), is_traced);
 }
 
-JitCall call_jit(const Callee& f, const Arrays& args, std::shared_ptr<const JitEntry> known) {
+std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);
-  if (!known) {
-    Traced t = trace(f.run, types_of(args),
-                     {.transform = "jit", .name = f.name, .arg_names = f.arg_names, .body = true});
-    known = std::make_shared<const JitEntry>(JitEntry{std::move(t.program), std::move(t.consts)});
-  }
-  const Arrays out = jit_p.bind(concat(known->consts, args),
-                                {{"name", f.name}, {"jaxpr", known->program}});
-  return {std::move(known), finished(out)};
+  Traced t = trace(f.run, types_of(args),
+                   {.transform = "jit", .name = f.name, .arg_names = f.arg_names, .body = true});
+  return std::make_shared<const JitEntry>(std::move(t.program), std::move(t.consts));
 }
 
-}  // namespace reprise::detail
+Arrays call_jit(const Callee& f, const Arrays& args, const JitEntry& known) {
+  const AtUser at(f.at);
+  if (!is_tracing() && shareable(known) && std::none_of(args.begin(), args.end(), is_traced)) {
+    return known.compiled()->run(concat(known.consts, args));
+  }
+  return finished(jit_p.bind(concat(known.consts, args), {{"name", f.name}, {"jaxpr", known.program}}));
+}
+
+void compile_jit(const JitEntry& entry) { entry.compiled(); }
+
+MemoryAnalysis memory_of(const JitEntry& entry) {
+  const auto executable = entry.compiled();
+  const plan::MemoryPlan& plan = executable->code().memory;
+  const plan::Schedule& schedule = *executable->code().schedule;
+  MemoryAnalysis m;
+  m.argument_bytes = plan.argument_bytes;
+  m.peak_bytes = plan.peak();
+  for (const plan::View& v : schedule.outputs) {
+    if (v.root < 0 || plan.places[static_cast<std::size_t>(v.root)].region == plan::Region::argument) continue;
+    m.output_bytes += schedule.types[static_cast<std::size_t>(v.root)].nbytes();
+  }
+  m.temp_bytes = m.peak_bytes - std::min(m.peak_bytes, m.output_bytes);
+  return m;
+}
+
+CostAnalysis cost_of(const JitEntry& entry) {
+  const plan::Cost c = plan::cost_of(*entry.compiled()->code().schedule->program);
+  return {c.flops, c.matmul_flops, c.bytes};
+}
+
+std::string program_text(const JitEntry& entry) { return to_text(*entry.program); }
+std::string plan_text(const JitEntry& entry) { return to_text(entry.compiled()->code()); }
+
+void other_types(const std::string& expected, const std::string& got, Location at) {
+  const AtUser scope(at);
+  fail_with_hint<TypeError>("lower and compile again for these types, or call the jit function itself",
+                            "compiled function: argument types differ, got ", got, ", compiled for ", expected);
+}
+
+}  // namespace detail
+
+std::ostream& operator<<(std::ostream& out, const MemoryAnalysis& m) {
+  return out << "arguments " << m.argument_bytes << " bytes, outputs " << m.output_bytes << ", temporaries "
+             << m.temp_bytes << ", peak beyond the arguments " << m.peak_bytes << '\n';
+}
+std::ostream& operator<<(std::ostream& out, const CostAnalysis& c) {
+  return out << "flops " << c.flops << ", of matrix products " << c.matmul_flops << ", bytes accessed "
+             << c.bytes_accessed << '\n';
+}
+
+}  // namespace reprise

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "array/access.h"
+#include "array/place.h"
 #include "base/cast.h"
 #include "base/memory.h"
 
@@ -24,7 +25,9 @@ NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
   size_ = element_count(type.shape);
   const std::size_t bytes = static_cast<std::size_t>(size_) * itemsize(type.dtype);
   data_->type = std::move(type);
-  if (bytes <= sizeof data_->small) {
+  if (std::byte* placed = PlaceResults::take(data_->type)) {
+    bytes_ = placed;
+  } else if (bytes <= sizeof data_->small) {
     bytes_ = data_->small;
   } else {
     std::shared_ptr<std::byte> buffer = allocate_buffer(bytes);
@@ -32,6 +35,18 @@ NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
     data_->owner = std::move(buffer);
   }
   data_->elements = bytes_;
+}
+namespace {
+thread_local PlaceResults* placing = nullptr;
+}
+PlaceResults::PlaceResults(std::vector<Target> targets) : targets_(std::move(targets)), outer_(placing) { placing = this; }
+PlaceResults::~PlaceResults() { placing = outer_; }
+std::byte* PlaceResults::take(const Type& type) {
+  if (placing == nullptr) return nullptr;
+  for (Target& t : placing->targets_) {
+    if (t.memory != nullptr && *t.type == type) return std::exchange(t.memory, nullptr);
+  }
+  return nullptr;
 }
 Array NewArray::finish() && { return ArrayAccess::make(std::move(data_)); }
 
@@ -62,7 +77,7 @@ Array make_number(const Literal& l) {
 Array with_type(const Array& a, Type type) {
   const ArrayData& from = content(a);
   auto d = std::make_shared<ArrayData>();
-  if (from.owner) {
+  if (from.elements != from.small) {
     d->owner = from.owner;
     d->elements = from.elements;
   } else {

@@ -2,6 +2,7 @@
 #include "ops/op_table.h"
 #include "program/trace.h"
 #include "reprise/autodiff.h"
+#include "runtime/compile.h"
 
 #include <doctest/doctest.h>
 
@@ -206,6 +207,19 @@ Types types_of_operands(const Program& p, const Equation& e) {
   for (const Atom& a : e.in) types.push_back(p.type(a));
   return types;
 }
+// The machine code of a function against its plain evaluation.
+void check_compiled(const std::string& what, const Function& f, const Arrays& x, double ulps) {
+  const Arrays y = f(x);
+  const Jaxpr program = detail::trace_to_jaxpr(callee(f, x.size()), x);
+  Arrays all = program.consts();
+  all.insert(all.end(), x.begin(), x.end());
+  const Arrays got = compile(*program.program())->run(all);
+  REQUIRE(got.size() == y.size());
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    CHECK_MESSAGE(got[k].type() == y[k].type(), what);
+    expect_close(what, to_numbers(got[k]), to_numbers(y[k]), ulps * rounding_error(y[k].dtype()));
+  }
+}
 void check_program(const Instance& run, const Arrays& x, const Arrays& y) {
   const Jaxpr program = detail::trace_to_jaxpr(callee(run.row.f, x.size()), x);
   if (run.row.primitive) {
@@ -221,6 +235,7 @@ void check_program(const Instance& run, const Arrays& x, const Arrays& y) {
   Arrays all = program.consts();
   all.insert(all.end(), x.begin(), x.end());
   expect_close("the parsed program", parsed.eval(all), y, 0);
+  check_compiled("compiled", run.row.f, x, std::max(run.row.ulps, 16.0));
 }
 
 // ------------------------------------------------------------------------------------- derivatives
@@ -382,6 +397,8 @@ void check_maps(const Instance& run) {
 void check_derivatives(const Instance& run, const Arrays& x) {
   const Smooth s = floating_part(run.row.f, x);
   check_derivative_types(s);
+  const Arrays ct = directions(s.f(s.x), 29);
+  check_compiled("compiled vjp", [&](const Arrays& v) { return vjp_of(s.f, v, ct); }, s.x, 64);
   if (run.dtype != float64) return;
   check_first("derivative", s, 1e-6);
   if (run.row.derivative == Derivative::smooth) {

@@ -1,0 +1,29 @@
+// New arrays at given places.
+#pragma once
+
+#include <vector>
+
+#include "array/access.h"
+
+namespace reprise {
+
+// While it lives on this thread, the first new array of each given type takes the given memory: results
+// of an evaluation appear where a plan wants them. Others are allocated as usual.
+class PlaceResults {
+ public:
+  struct Target {
+    const Type* type;
+    std::byte* memory;
+  };
+  explicit PlaceResults(std::vector<Target> targets);
+  ~PlaceResults();
+  PlaceResults(const PlaceResults&) = delete;
+  PlaceResults& operator=(const PlaceResults&) = delete;
+  static std::byte* take(const Type&);  // null: none waits for this type
+
+ private:
+  std::vector<Target> targets_;
+  PlaceResults* outer_;
+};
+
+}  // namespace reprise

@@ -1,0 +1,63 @@
+// What matmul and convolution share of oneDNN: the engine, and chains of primitives on memory that
+// the caller owns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace dnnl {
+struct engine;
+struct memory;
+struct primitive;
+}  // namespace dnnl
+
+namespace reprise::codegen {
+
+// The processor. The first call keeps oneDNN from AMX where tiles are announced but trap on use.
+const dnnl::engine& dnnl_cpu();
+
+// Primitives that run one after another:
+//
+//   run({argument 0, argument 1, ...}, scratch)
+//
+// Each step reads and writes places: parts of an argument or of a temporary in the scratch.
+// Immutable once built; runs from many threads at once, each with its own scratch (64-byte
+// aligned).
+class PrimitiveChain {
+ public:
+  PrimitiveChain();
+  ~PrimitiveChain();
+  PrimitiveChain(PrimitiveChain&&) noexcept;
+  PrimitiveChain& operator=(PrimitiveChain&&) noexcept;
+
+  struct Block {
+    std::size_t base;
+    std::int64_t offset;
+  };
+  static Block argument(std::size_t index) { return {index, 0}; }
+  Block temporary(std::size_t bytes);
+
+  using Place = std::size_t;
+  // The memory object only gives the layout; it need not have any bytes.
+  Place place(Block, const dnnl::memory& layout, std::int64_t offset_bytes = 0);
+
+  struct Operand {
+    int role;  // DNNL_ARG_...
+    Place place;
+  };
+  // The primitive's scratchpad, in user mode, is shared by all steps.
+  void add(const dnnl::primitive&, const dnnl::memory& scratchpad_layout, std::vector<Operand>);
+
+  std::size_t scratch_bytes() const;
+  // False when the library reports an error.
+  bool run(std::span<void* const> arguments, void* scratch) const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace reprise::codegen

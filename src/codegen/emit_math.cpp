@@ -1,0 +1,137 @@
+// Functions of libm, by the vector: glibc's libmvec where it exists, else lane by lane.
+#include "codegen/emit_rules.h"
+#include "codegen/runtime_symbols.h"
+#include "ops/elementwise.h"
+#include "ops/records.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+namespace reprise::codegen {
+namespace {
+
+using V = llvm::Value*;
+using Values = std::vector<V>;
+
+llvm::Function* declare(const Emission& m, const std::string& name, llvm::Type* result,
+                        llvm::ArrayRef<llvm::Type*> arguments) {
+  llvm::Module& module = *m.b.GetInsertBlock()->getModule();
+  if (llvm::Function* known = module.getFunction(name)) return known;
+  auto* const type = llvm::FunctionType::get(result, arguments, /*isVarArg=*/false);
+  auto* const function =
+      llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+  function->setDoesNotThrow();
+  return function;
+}
+
+V lanes_in_order(const Emission& m, V x, unsigned first, unsigned count, unsigned period) {
+  llvm::SmallVector<int, 64> lanes;
+  for (unsigned i = first; i < first + count; ++i) lanes.push_back(static_cast<int>(i % period));
+  return m.b.CreateShuffleVector(x, lanes);
+}
+
+// `width` lanes from `first` on; past the end it begins again, so that no lane is undefined.
+V part(const Emission& m, V x, unsigned first, unsigned width) {
+  return width == m.lanes ? x : lanes_in_order(m, x, first, width, m.lanes);
+}
+V joined(const Emission& m, Values parts, unsigned width) {  // a power of two of them
+  for (; parts.size() > 1; width *= 2) {
+    for (std::size_t i = 0; i < parts.size() / 2; ++i) {
+      llvm::SmallVector<int, 64> lanes;
+      for (unsigned k = 0; k < 2 * width; ++k) lanes.push_back(static_cast<int>(k));
+      parts[i] = m.b.CreateShuffleVector(parts[2 * i], parts[2 * i + 1], lanes);
+    }
+    parts.resize(parts.size() / 2);
+  }
+  return width <= m.lanes ? parts[0] : lanes_in_order(m, parts[0], 0, m.lanes, width);
+}
+
+V call_libmvec(const Emission& m, std::string_view name, Dtype d, std::span<const V> x) {
+  const auto width = static_cast<unsigned>(m.target.vector_bytes / itemsize(d));
+  auto* const type = llvm::FixedVectorType::get(m.op.element_type(d), width);
+  const llvm::SmallVector<llvm::Type*, 2> arguments(x.size(), type);
+  llvm::Function* const function =
+      declare(m, libmvec_symbol(name, d, x.size(), m.target.vector_bytes), type, arguments);
+  function->setDoesNotAccessMemory();
+  function->setWillReturn();
+  Values parts;
+  for (unsigned first = 0; first < m.lanes; first += width) {
+    Values operands;
+    for (const V operand : x) operands.push_back(part(m, operand, first, width));
+    parts.push_back(m.b.CreateCall(function, operands));
+  }
+  return joined(m, parts, width);
+}
+
+V call(const Emission& m, std::string_view name, std::span<const V> x) {
+  const Dtype d = compute_dtype(m.dtype());
+  return m.target.libmvec ? call_libmvec(m, name, d, x) : call_lanes(m, name, d, x);
+}
+template <Name name>
+V function(const Emission& m) {
+  return call(m, name.text, m.x);
+}
+
+V erf_inv(const Emission& m) { return call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x); }
+
+V logistic(const Emission& m) {
+  const V minus[] = {m.b.CreateFNeg(m.x[0])};
+  const V one = number(m, 1);
+  return m.b.CreateFDiv(one, m.b.CreateFAdd(one, call(m, "exp", minus)));
+}
+
+V pow(const Emission& m) {  // a floating base may have an integer exponent
+  const V x[] = {m.x[0], converted(m, m.x[1], m.in[1].dtype, m.dtype())};
+  return m.floating() ? call(m, "pow", x) : call_lanes(m, "pow", m.dtype(), x);
+}
+
+}  // namespace
+
+llvm::Value* call_lanes(const Emission& m, std::string_view name, Dtype d,
+                        std::span<llvm::Value* const> x) {
+  llvm::BasicBlock& entry = m.b.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());  // a slot in a loop would grow the stack
+  llvm::SmallVector<llvm::Type*, 4> types;
+  Values arguments;
+  for (const V operand : x) {
+    const V slot = at_entry.CreateAlloca(operand->getType());
+    m.b.CreateStore(operand, slot);
+    arguments.push_back(slot);
+  }
+  const V result = arguments[0];
+  arguments.push_back(result);
+  arguments.push_back(m.b.getInt64(m.lanes));
+  for (const V a : arguments) types.push_back(a->getType());
+  m.b.CreateCall(declare(m, lane_symbol(name, d), m.b.getVoidTy(), types), arguments);
+  return m.b.CreateLoad(x[0]->getType(), result);
+}
+
+std::span<const RuleRow> math_rules() {
+  static constexpr RuleRow rows[] = {{&exp_p, function<"exp">},
+                                     {&exp2_p, function<"exp2">},
+                                     {&log_p, function<"log">},
+                                     {&log1p_p, function<"log1p">},
+                                     {&expm1_p, function<"expm1">},
+                                     {&sin_p, function<"sin">},
+                                     {&cos_p, function<"cos">},
+                                     {&tan_p, function<"tan">},
+                                     {&asin_p, function<"asin">},
+                                     {&acos_p, function<"acos">},
+                                     {&atan_p, function<"atan">},
+                                     {&sinh_p, function<"sinh">},
+                                     {&cosh_p, function<"cosh">},
+                                     {&tanh_p, function<"tanh">},
+                                     {&asinh_p, function<"asinh">},
+                                     {&acosh_p, function<"acosh">},
+                                     {&atanh_p, function<"atanh">},
+                                     {&cbrt_p, function<"cbrt">},
+                                     {&erf_p, function<"erf">},
+                                     {&erfc_p, function<"erfc">},
+                                     {&erf_inv_p, erf_inv},
+                                     {&logistic_p, logistic},
+                                     {&pow_p, pow},
+                                     {&atan2_p, function<"atan2">}};
+  return rows;
+}
+
+}  // namespace reprise::codegen

@@ -1,0 +1,34 @@
+// Machine code of fused kernels.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plan/loops.h"
+
+namespace reprise::codegen {
+
+// Runs rows [row_begin, row_end) x columns [column_begin, column_end). `pointers`: one per load from
+// memory, then one per store; `scratch`: of this thread; `sums`: partial results of column reductions.
+using KernelCode = void (*)(std::byte* const* pointers, std::int64_t row_begin, std::int64_t row_end,
+                            std::int64_t column_begin, std::int64_t column_end, std::byte* scratch, std::byte* sums);
+// Adds up the partial results and stores them.
+using FinishCode = void (*)(std::byte* const* pointers, std::byte* sums);
+
+struct CompiledKernel {
+  plan::Loops loops;
+  KernelCode run = nullptr;
+  FinishCode finish = nullptr;      // null: no column reductions
+  std::size_t scratch_bytes = 0;    // per thread
+  std::size_t sums_bytes = 0;
+};
+
+// What the machine offers; REPRISE_VECTOR_BYTES (16, 32, 64) asks for less.
+unsigned machine_vector_bytes();
+
+// Compiles those that no earlier call compiled, together; the result has one entry per kernel.
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<const plan::Kernel*>&);
+
+}  // namespace reprise::codegen

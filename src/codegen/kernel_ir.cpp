@@ -1,0 +1,455 @@
+#include "codegen/kernel_ir.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/dtype.h"
+#include "codegen/reduce_ir.h"
+
+namespace reprise::codegen {
+namespace {
+
+using llvm::Value;
+using plan::Node;
+using plan::NodeKind;
+using plan::Source;
+
+// One function body. Rows are walked one by one; the columns of a row in as many passes as its
+// reductions ask for. Values of a pass that a later pass needs wait in scratch memory.
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& m, const plan::Kernel& k, const plan::Loops& l, unsigned lanes,
+                const VectorTarget& target)
+      : m_(m), c_(m.getContext()), b_(c_), k_(k), l_(l), lanes_(lanes), op_(b_, lanes, target) {
+    find_stages();
+    find_passes();
+  }
+
+  KernelMemory emit(const std::string& name) {
+    emit_rows(name);
+    const bool has_finish = !column_nodes_.empty();
+    if (has_finish) emit_finish(name + "_finish");
+    return {scratch_bytes_, sums_bytes_, has_finish};
+  }
+
+ private:
+  // ------------------------------------------------------------------------------- what, when
+  void find_stages() {
+    stage_ = plan::stages_of(k_);
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
+      if (k_.nodes[n].kind == NodeKind::column_reduce) column_nodes_.push_back(n);
+      passes_ = std::max(passes_, stage_[n] + 1);
+    }
+  }
+  bool is_full(std::size_t n) const { return !k_.nodes[n].per_row; }
+  // What a pass must produce: inputs of reductions, and stored elements.
+  std::vector<std::size_t> sinks(std::size_t pass) const {
+    std::vector<std::size_t> out;
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
+      const Node& node = k_.nodes[n];
+      const bool reduces = node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce;
+      if (reduces && stage_[n] == pass && is_full(node.in[0])) out.push_back(node.in[0]);
+    }
+    for (const plan::Store& s : k_.stores) {
+      if (k_.nodes[s.node].kind != NodeKind::column_reduce && is_full(s.node) && stage_[s.node] == pass) out.push_back(s.node);
+    }
+    return out;
+  }
+  // Which pass computes a node first, and whether a later one needs it again.
+  void find_passes() {
+    first_pass_.resize(k_.nodes.size(), none);
+    spill_.resize(k_.nodes.size(), none);
+    std::size_t slots = 0;
+    for (std::size_t pass = 0; pass < passes_; ++pass) {
+      std::vector<bool> seen(k_.nodes.size(), false);
+      std::function<void(std::size_t)> need = [&](std::size_t n) {
+        if (!is_full(n) || seen[n]) return;
+        seen[n] = true;
+        const Node& node = k_.nodes[n];
+        if (node.kind == NodeKind::load) return;
+        if (first_pass_[n] != none) {
+          if (spill_[n] == none) spill_[n] = slots++;
+          return;
+        }
+        first_pass_[n] = pass;
+        for (std::size_t i : node.in) need(i);
+      };
+      for (std::size_t n : sinks(pass)) need(n);
+    }
+    const std::int64_t lanes = lanes_;
+    padded_columns_ = (l_.columns + lanes - 1) / lanes * lanes;
+    slot_bytes_ = static_cast<std::size_t>(padded_columns_) * 8;
+    scratch_bytes_ = slots * slot_bytes_;
+    for (std::size_t n : column_nodes_) {
+      sums_at_.push_back(sums_bytes_);
+      sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * sum_columns(n)) * 8;
+    }
+  }
+  std::int64_t sum_columns(std::size_t n) const { return is_full(k_.nodes[n].in[0]) ? padded_columns_ : lanes_; }
+
+  // ------------------------------------------------------------------------------------ helpers
+  Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
+  llvm::Type* ptr() { return llvm::PointerType::getUnqual(c_); }
+  llvm::Function* function(const std::string& name, unsigned pointers_before, unsigned integers, unsigned pointers_after) {
+    std::vector<llvm::Type*> params(pointers_before, ptr());
+    params.insert(params.end(), integers, b_.getInt64Ty());
+    params.insert(params.end(), pointers_after, ptr());
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
+    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m_);
+    f->setDoesNotThrow();
+    f->addFnAttr("prefer-vector-width", "512");
+    f->addFnAttr("min-legal-vector-width", "512");
+    b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", f));
+    return f;
+  }
+  // for (i = begin; i + step <= end; i += step) body(i, carried) -> carried; the last i and carried.
+  struct LoopEnd {
+    Value* index;
+    std::vector<Value*> carried;
+  };
+  LoopEnd loop(Value* begin, Value* end, std::int64_t step, std::vector<Value*> carried,
+               const std::function<std::vector<Value*>(Value*, const std::vector<Value*>&)>& body) {
+    llvm::Function* f = b_.GetInsertBlock()->getParent();
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* head = llvm::BasicBlock::Create(c_, "head", f);
+    auto* inside = llvm::BasicBlock::Create(c_, "body", f);
+    auto* after = llvm::BasicBlock::Create(c_, "after", f);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    llvm::PHINode* index = b_.CreatePHI(b_.getInt64Ty(), 2);
+    index->addIncoming(begin, before);
+    std::vector<llvm::PHINode*> phis;
+    for (Value* v : carried) {
+      phis.push_back(b_.CreatePHI(v->getType(), 2));
+      phis.back()->addIncoming(v, before);
+    }
+    Value* next = b_.CreateAdd(index, i64(step));
+    b_.CreateCondBr(b_.CreateICmpSLE(next, end), inside, after);
+    b_.SetInsertPoint(inside);
+    const std::vector<Value*> now(phis.begin(), phis.end());
+    const std::vector<Value*> results = body(index, now);
+    for (std::size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(results[i], b_.GetInsertBlock());
+    index->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateBr(head);
+    b_.SetInsertPoint(after);
+    return {index, now};
+  }
+
+  // --------------------------------------------------------------------------------------- rows
+  void emit_rows(const std::string& name) {
+    llvm::Function* f = function(name, 1, 4, 2);
+    std::size_t at = 0;
+    for (const plan::Load& l : k_.loads) {
+      load_pointers_.push_back(l.source == Source::memory ? pointer(f->getArg(0), at++) : nullptr);
+    }
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_pointers_.push_back(pointer(f->getArg(0), at++));
+    column_begin_ = f->getArg(3);
+    column_end_ = f->getArg(4);
+    scratch_ = f->getArg(5);
+    sums_ = f->getArg(6);
+    loop(f->getArg(1), f->getArg(2), 1, {}, [&](Value* row, const std::vector<Value*>&) {
+      emit_row(row);
+      return std::vector<Value*>{};
+    });
+    b_.CreateRetVoid();
+  }
+  Value* pointer(Value* list, std::size_t k) {
+    return b_.CreateLoad(ptr(), b_.CreateGEP(ptr(), list, i64(static_cast<std::int64_t>(k))));
+  }
+
+  // The element offset of a row for these strides; index numbers of the outer loops are shared.
+  Value* row_offset(const Ints& strides) {
+    Value* sum = i64(0);
+    for (std::size_t d = 0; d < l_.outer.size(); ++d) {
+      if (strides[d] != 0) sum = b_.CreateAdd(sum, b_.CreateMul(row_index_[d], i64(strides[d])));
+    }
+    return sum;
+  }
+  void emit_row(Value* row) {
+    row_ = row;
+    row_index_.assign(l_.outer.size(), nullptr);
+    Value* rest = row;
+    for (std::size_t d = l_.outer.size(); d-- > 0;) {
+      row_index_[d] = d == 0 ? rest : b_.CreateURem(rest, i64(l_.outer[d]));
+      rest = b_.CreateUDiv(rest, i64(l_.outer[d]));
+    }
+    load_rows_.assign(k_.loads.size(), nullptr);
+    for (std::size_t l = 0; l < k_.loads.size(); ++l) load_rows_[l] = row_offset(l_.load_strides[l]);
+    row_values_.assign(k_.nodes.size(), nullptr);
+    find_chunk();
+    for (std::size_t pass = 0; pass < passes_; ++pass) {
+      emit_row_values(pass);
+      emit_pass(pass);
+    }
+    store_row_values();
+  }
+  // Values per row whose stage has come, in order; reductions got theirs from their pass.
+  void emit_row_values(std::size_t pass) {
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
+      const Node& node = k_.nodes[n];
+      if (is_full(n) || stage_[n] != pass || node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce) continue;
+      if (node.kind == NodeKind::load) row_values_[n] = load_row_value(node.load);
+      else row_values_[n] = compute(node, [&](std::size_t i) { return row_values_[i]; });
+    }
+  }
+  Value* compute(const Node& node, const std::function<Value*(std::size_t)>& value) {
+    std::vector<Value*> x;
+    for (std::size_t i : node.in) x.push_back(value(i));
+    if (node.eqn == nullptr) return x[0];
+    return op_.emit(*node.eqn, x, node.in_types, node.type);
+  }
+  Value* load_row_value(std::size_t l) {
+    const plan::Load& load = k_.loads[l];
+    if (load.source == Source::number) return op_.splat(load.number, load.dtype);
+    if (load.source == Source::index) return index_value(load, b_.CreateVectorSplat(lanes_, load_rows_[l]));
+    llvm::Type* type = op_.element_type(load.dtype);
+    Value* element = b_.CreateAlignedLoad(type, b_.CreateGEP(type, load_pointers_[l], load_rows_[l]), align(load.dtype));
+    return op_.from_memory(b_.CreateVectorSplat(lanes_, element), load.dtype);
+  }
+  static llvm::Align align(Dtype d) { return llvm::Align(itemsize(d)); }
+  Value* index_value(const plan::Load& load, Value* index) {
+    index = b_.CreateAdd(index, b_.CreateVectorSplat(lanes_, i64(load.offset)));
+    llvm::Type* type = op_.vector_type(load.dtype);
+    if (!is_floating(load.dtype)) return b_.CreateTrunc(index, type);
+    return op_.rounded(b_.CreateSIToFP(index, type), load.dtype);
+  }
+  void store_row_values() {
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
+      const plan::Store& store = k_.stores[s];
+      if (is_full(store.node) || k_.nodes[store.node].kind == NodeKind::column_reduce) continue;
+      Value* v = b_.CreateExtractElement(op_.to_memory(row_values_[store.node], store.dtype), std::uint64_t{0});
+      Value* to = b_.CreateGEP(op_.element_type(store.dtype), store_pointers_[s], row_offset(l_.store_strides[s]));
+      b_.CreateAlignedStore(v, to, align(store.dtype));
+    }
+    for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
+      const Node& node = k_.nodes[column_nodes_[c]];
+      if (is_full(node.in[0])) continue;
+      Reducer r(b_, op_, lanes_, node);
+      accumulate(r, c, i64(0), row_values_[node.in[0]]);
+    }
+  }
+
+  // ------------------------------------------------------------------------------------- passes
+  void emit_pass(std::size_t pass) {
+    const std::vector<std::size_t> wanted = sinks(pass);
+    if (wanted.empty()) return;
+    std::vector<std::size_t> reduces;
+    std::vector<Value*> start;
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
+      if (k_.nodes[n].kind != NodeKind::row_reduce || stage_[n] != pass) continue;
+      reduces.push_back(n);
+      start.push_back(Reducer(b_, op_, lanes_, k_.nodes[n]).neutral());
+    }
+    auto body = [&](Value* mask) {
+      return [&, mask](Value* column, const std::vector<Value*>& sums) { return columns(pass, reduces, column, mask, sums); };
+    };
+    LoopEnd end = loop(column_begin_, column_end_, lanes_, start, body(nullptr));
+    if (l_.columns % lanes_ != 0) end.carried = tail(end, body);
+    for (std::size_t i = 0; i < reduces.size(); ++i) {
+      Reducer r(b_, op_, lanes_, k_.nodes[reduces[i]]);
+      row_values_[reduces[i]] = r.finished(r.across_lanes(end.carried[i]));
+    }
+  }
+  // The last columns, fewer than a vector: the same code with the other lanes switched off.
+  template <class Body>
+  std::vector<Value*> tail(const LoopEnd& end, const Body& body) {
+    llvm::Function* f = b_.GetInsertBlock()->getParent();
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* inside = llvm::BasicBlock::Create(c_, "tail", f);
+    auto* after = llvm::BasicBlock::Create(c_, "done", f);
+    b_.CreateCondBr(b_.CreateICmpSLT(end.index, column_end_), inside, after);
+    b_.SetInsertPoint(inside);
+    Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(column_end_, end.index));
+    Value* mask = b_.CreateICmpSLT(steps(1), left);
+    const std::vector<Value*> results = body(mask)(end.index, end.carried);
+    llvm::BasicBlock* last = b_.GetInsertBlock();
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+    std::vector<Value*> out;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      llvm::PHINode* phi = b_.CreatePHI(results[i]->getType(), 2);
+      phi->addIncoming(end.carried[i], before);
+      phi->addIncoming(results[i], last);
+      out.push_back(phi);
+    }
+    return out;
+  }
+  Value* steps(std::int64_t stride) {  // 0, stride, 2 * stride, ...
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned i = 0; i < lanes_; ++i) numbers.push_back(b_.getInt64(static_cast<std::uint64_t>(stride * i)));
+    return llvm::ConstantVector::get(numbers);
+  }
+
+  // One vector of columns: computes, accumulates, then stores (an output may take the place of an
+  // input that is read at the same element).
+  std::vector<Value*> columns(std::size_t pass, const std::vector<std::size_t>& reduces, Value* column, Value* mask,
+                              const std::vector<Value*>& sums) {
+    values_.assign(k_.nodes.size(), nullptr);
+    for (std::size_t n : sinks(pass)) value(n, pass, column, mask);
+    std::vector<Value*> next;
+    for (std::size_t i = 0; i < reduces.size(); ++i) {
+      const Node& node = k_.nodes[reduces[i]];
+      Reducer r(b_, op_, lanes_, node);
+      Value* x = values_[node.in[0]];
+      if (mask != nullptr) x = b_.CreateSelect(mask, x, r.neutral());
+      next.push_back(r.combine(sums[i], x));
+    }
+    for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
+      const Node& node = k_.nodes[column_nodes_[c]];
+      if (stage_[column_nodes_[c]] != pass || !is_full(node.in[0])) continue;
+      Reducer r(b_, op_, lanes_, node);
+      accumulate(r, c, column, values_[node.in[0]]);
+    }
+    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
+      if (spill_[n] != none && first_pass_[n] == pass) {
+        b_.CreateAlignedStore(op_.to_memory(values_[n], k_.nodes[n].type.dtype), spill_place(n, column), align(k_.nodes[n].type.dtype));
+      }
+    }
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
+      const plan::Store& store = k_.stores[s];
+      if (is_full(store.node) && k_.nodes[store.node].kind != NodeKind::column_reduce && stage_[store.node] == pass) {
+        store_columns(s, column, mask);
+      }
+    }
+    return next;
+  }
+  Value* value(std::size_t n, std::size_t pass, Value* column, Value* mask) {
+    if (!is_full(n)) return row_values_[n];
+    if (values_[n] != nullptr) return values_[n];
+    const Node& node = k_.nodes[n];
+    if (node.kind == NodeKind::load) return values_[n] = load_columns(node.load, column, mask);
+    if (first_pass_[n] != pass) {
+      llvm::Type* type = llvm::FixedVectorType::get(op_.element_type(node.type.dtype), lanes_);
+      Value* kept = b_.CreateAlignedLoad(type, spill_place(n, column), align(node.type.dtype));
+      return values_[n] = op_.from_memory(kept, node.type.dtype);
+    }
+    return values_[n] = compute(node, [&](std::size_t i) { return value(i, pass, column, mask); });
+  }
+  Value* spill_place(std::size_t n, Value* column) {
+    Value* slot = b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(static_cast<std::int64_t>(spill_[n] * slot_bytes_)));
+    return b_.CreateGEP(op_.element_type(k_.nodes[n].type.dtype), slot, column);
+  }
+  Value* load_columns(std::size_t l, Value* column, Value* mask) {
+    const plan::Load& load = k_.loads[l];
+    const std::int64_t stride = l_.load_strides[l].back();
+    if (stride == 0) return load_row_value(l);
+    Value* first = b_.CreateAdd(load_rows_[l], b_.CreateMul(column, i64(stride)));
+    if (load.source == Source::index) return index_value(load, b_.CreateAdd(b_.CreateVectorSplat(lanes_, first), steps(stride)));
+    llvm::Type* element = op_.element_type(load.dtype);
+    auto* type = llvm::FixedVectorType::get(element, lanes_);
+    Value* from = b_.CreateGEP(element, load_pointers_[l], first);
+    Value* v = nullptr;
+    if (stride != 1) {
+      Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
+      v = b_.CreateMaskedGather(type, b_.CreateGEP(element, from, steps(stride)), align(load.dtype), all, llvm::Constant::getNullValue(type));
+    } else if (mask != nullptr) {
+      v = b_.CreateMaskedLoad(type, from, align(load.dtype), mask, llvm::Constant::getNullValue(type));
+    } else {
+      v = b_.CreateAlignedLoad(type, from, align(load.dtype));
+    }
+    return op_.from_memory(v, load.dtype);
+  }
+  void store_columns(std::size_t s, Value* column, Value* mask) {
+    const plan::Store& store = k_.stores[s];
+    Value* v = op_.to_memory(values_[store.node], store.dtype);
+    const std::int64_t stride = l_.store_strides[s].back();
+    llvm::Type* element = op_.element_type(store.dtype);
+    Value* first = b_.CreateAdd(row_offset(l_.store_strides[s]), b_.CreateMul(column, i64(stride)));
+    Value* to = b_.CreateGEP(element, store_pointers_[s], first);
+    if (stride != 1 && l_.columns != 1) {
+      Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
+      b_.CreateMaskedScatter(v, b_.CreateGEP(element, to, steps(stride)), align(store.dtype), all);
+    } else if (mask != nullptr) {
+      b_.CreateMaskedStore(v, to, align(store.dtype), mask);
+    } else {
+      b_.CreateAlignedStore(v, to, align(store.dtype));
+    }
+  }
+
+  // --------------------------------------------------------------------------- column reductions
+  void find_chunk() {
+    if (column_nodes_.empty()) return;
+    const std::int64_t per_segment = l_.rows / l_.segments;
+    Value* within = b_.CreateURem(row_, i64(per_segment));
+    Value* segment = b_.CreateUDiv(row_, i64(per_segment));
+    chunk_ = b_.CreateAdd(b_.CreateMul(segment, i64(l_.chunks)), b_.CreateUDiv(within, i64(l_.chunk_rows)));
+    first_row_of_chunk_ = b_.CreateICmpEQ(b_.CreateURem(within, i64(l_.chunk_rows)), i64(0));
+  }
+  Value* sum_place(std::size_t c, Value* chunk, Value* column) {
+    const Node& node = k_.nodes[column_nodes_[c]];
+    Reducer r(b_, op_, lanes_, node);
+    Value* base = b_.CreateGEP(b_.getInt8Ty(), sums_, i64(static_cast<std::int64_t>(sums_at_[c])));
+    Value* at = b_.CreateAdd(b_.CreateMul(chunk, i64(sum_columns(column_nodes_[c]))), column);
+    return b_.CreateGEP(op_.element_type(r.dtype()), base, at);
+  }
+  Value* load_sum(Reducer& r, Value* from) {
+    auto* type = llvm::FixedVectorType::get(op_.element_type(r.dtype()), lanes_);
+    return op_.from_memory(b_.CreateAlignedLoad(type, from, align(r.dtype())), r.dtype());
+  }
+  void accumulate(Reducer& r, std::size_t c, Value* column, Value* x) {
+    Value* place = sum_place(c, chunk_, column);
+    // The first row of a chunk finds no sum yet: what stands there is not used.
+    Value* before = b_.CreateSelect(first_row_of_chunk_, r.neutral(), load_sum(r, place));
+    b_.CreateAlignedStore(op_.to_memory(r.combine(before, x), r.dtype()), place, align(r.dtype()));
+  }
+  void emit_finish(const std::string& name) {
+    llvm::Function* f = function(name, 2, 0, 0);
+    sums_ = f->getArg(1);
+    std::size_t first_store = static_cast<std::size_t>(
+        std::count_if(k_.loads.begin(), k_.loads.end(), [](const plan::Load& l) { return l.source == Source::memory; }));
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
+      const auto at = std::find(column_nodes_.begin(), column_nodes_.end(), k_.stores[s].node);
+      if (at == column_nodes_.end()) continue;
+      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype, pointer(f->getArg(0), first_store + s));
+    }
+    b_.CreateRetVoid();
+  }
+  void finish_sum(std::size_t c, Dtype dtype, Value* to) {
+    const Node& node = k_.nodes[column_nodes_[c]];
+    const std::int64_t columns = is_full(node.in[0]) ? l_.columns : 1;
+    llvm::Type* element = op_.element_type(dtype);
+    loop(i64(0), i64(l_.segments), 1, {}, [&](Value* segment, const std::vector<Value*>&) {
+      loop(i64(0), i64(sum_columns(column_nodes_[c])), lanes_, {}, [&](Value* column, const std::vector<Value*>&) {
+        Reducer r(b_, op_, lanes_, node);
+        Value* first = b_.CreateMul(segment, i64(l_.chunks));
+        Value* sum = load_sum(r, sum_place(c, first, column));
+        const LoopEnd all = loop(i64(1), i64(l_.chunks), 1, {sum}, [&](Value* chunk, const std::vector<Value*>& now) {
+          return std::vector<Value*>{r.combine(now[0], load_sum(r, sum_place(c, b_.CreateAdd(first, chunk), column)))};
+        });
+        Value* place = b_.CreateGEP(element, to, b_.CreateAdd(b_.CreateMul(segment, i64(columns)), column));
+        Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(i64(columns), column));
+        Value* v = op_.to_memory(r.finished(all.carried[0]), dtype);
+        b_.CreateMaskedStore(v, place, align(dtype), b_.CreateICmpSLT(steps(1), left));
+        return std::vector<Value*>{};
+      });
+      return std::vector<Value*>{};
+    });
+  }
+
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  llvm::Module& m_;
+  llvm::LLVMContext& c_;
+  llvm::IRBuilder<> b_;
+  const plan::Kernel& k_;
+  const plan::Loops& l_;
+  unsigned lanes_;
+  OpEmitter op_;
+  std::vector<std::size_t> stage_, first_pass_, spill_, column_nodes_, sums_at_;
+  std::size_t passes_ = 1, slot_bytes_ = 0, scratch_bytes_ = 0, sums_bytes_ = 0;
+  std::int64_t padded_columns_ = 0;
+  std::vector<Value*> load_pointers_, store_pointers_, load_rows_, row_index_, row_values_, values_;
+  Value *row_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr, *scratch_ = nullptr, *sums_ = nullptr;
+  Value *chunk_ = nullptr, *first_row_of_chunk_ = nullptr;
+};
+
+}  // namespace
+
+KernelMemory emit_kernel(llvm::Module& m, const std::string& name, const plan::Kernel& k, const plan::Loops& l,
+                         unsigned lanes, const VectorTarget& target) {
+  return KernelEmitter(m, k, l, lanes, target).emit(name);
+}
+
+}  // namespace reprise::codegen

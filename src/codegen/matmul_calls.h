@@ -1,0 +1,37 @@
+// Which calls of the library make up a product: the algebra of specs, without the library.
+#pragma once
+
+#include "codegen/matmul.h"
+
+namespace reprise::codegen {
+
+// Sizes, types and strides that mean a product at all.
+bool is_well_formed(const MatmulSpec&);
+bool result_is_empty(const MatmulSpec&);
+
+// c^T = b^T a^T
+MatmulSpec swapped(MatmulSpec);
+
+// Strides of a dense copy, by rows; it stays where the operand does not move.
+std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& batch,
+                                        const std::vector<std::int64_t>& strides, std::int64_t rows,
+                                        std::int64_t columns);
+
+// One call of the library: a spec that it can take, and where its operands start.
+struct MatmulCall {
+  MatmulSpec spec;
+  std::int64_t a = 0, b = 0, c = 0;  // elements
+};
+
+// Batch dimensions folded into each other and into m or n, broadcasts that the library gets wrong
+// and sums that it would divide among threads unrolled. To be run in order; all calls have the same
+// strides.
+std::vector<MatmulCall> ordered_calls(const MatmulSpec&);
+// The most threads, up to `threads`, with which the library does not divide the sums of such a
+// call.
+int undivided_threads(const MatmulSpec&, int threads);
+
+// Calls for one thread each, in any order. They depend on the spec only.
+std::vector<MatmulCall> independent_calls(const MatmulSpec&);
+
+}  // namespace reprise::codegen

@@ -1,0 +1,27 @@
+// Vector code of reductions: the operation, its neutral element, lanes to one number.
+#pragma once
+
+#include "codegen/emit_ops.h"
+#include "plan/kernel.h"
+
+namespace reprise::codegen {
+
+class Reducer {
+ public:
+  Reducer(llvm::IRBuilderBase& b, OpEmitter& op, unsigned lanes, const plan::Node& node);
+  Dtype dtype() const { return dtype_; }  // of partial results: halves are summed in f32
+  llvm::Value* neutral();
+  llvm::Value* combine(llvm::Value* a, llvm::Value* b);
+  llvm::Value* across_lanes(llvm::Value* v);  // the result in every lane; a fixed tree
+  llvm::Value* finished(llvm::Value* v);       // rounded to the node's dtype
+
+ private:
+  llvm::IRBuilderBase& b_;
+  OpEmitter& op_;
+  unsigned lanes_;
+  const plan::Node& node_;
+  Dtype dtype_;
+  Equation step_;  // a binary primitive that does one step
+};
+
+}  // namespace reprise::codegen

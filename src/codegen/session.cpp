@@ -1,0 +1,125 @@
+#include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/ExecutionEngine/Orc/LLJIT.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "codegen/kernel.h"
+#include "codegen/kernel_ir.h"
+#include "codegen/runtime_symbols.h"
+
+namespace reprise::codegen {
+namespace {
+
+template <class T>
+T expect(llvm::Expected<T> result) {
+  if (!result) fail<RuntimeError>("jit: the code generator failed, got ", llvm::toString(result.takeError()));
+  return std::move(*result);
+}
+void expect(llvm::Error e) {
+  if (e) fail<RuntimeError>("jit: the code generator failed, got ", llvm::toString(std::move(e)));
+}
+
+unsigned widest_vectors() {
+  const auto features = llvm::sys::getHostCPUFeatures();
+  auto has = [&](const char* name) { return features.lookup(name); };
+  if (has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl")) return 64;
+  return has("avx2") && has("fma") ? 32 : 16;
+}
+
+// The process's one code generator: kernels are kept for as long as it runs, by what they compute.
+class Session {
+ public:
+  static Session& get() {
+    static Session& session = *new Session;  // never destroyed: code may run until the very end
+    return session;
+  }
+
+  std::vector<std::shared_ptr<const CompiledKernel>> compile(const std::vector<const plan::Kernel*>& kernels) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> keys;
+    std::vector<std::pair<std::string, const plan::Kernel*>> missing;
+    for (const plan::Kernel* k : kernels) {
+      keys.push_back(plan::key_of(*k));
+      if (done_.emplace(keys.back(), nullptr).second) missing.emplace_back(keys.back(), k);
+    }
+    try {
+      if (!missing.empty()) compile_missing(missing);
+    } catch (...) {
+      for (const auto& [key, k] : missing) done_.erase(key);
+      throw;
+    }
+    std::vector<std::shared_ptr<const CompiledKernel>> out;
+    for (const std::string& key : keys) out.push_back(done_.at(key));
+    return out;
+  }
+  unsigned vector_bytes() const { return target_.vector_bytes; }
+
+ private:
+  Session() {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    target_.vector_bytes = widest_vectors();
+    if (const char* wanted = std::getenv("REPRISE_VECTOR_BYTES")) {
+      const unsigned long bytes = std::strtoul(wanted, nullptr, 10);
+      if ((bytes == 16 || bytes == 32) && bytes < target_.vector_bytes) target_.vector_bytes = static_cast<unsigned>(bytes);
+    }
+    target_.libmvec = has_libmvec();
+    auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost());
+    if (target_.vector_bytes < 64) machine.addFeatures({"-avx512f"});
+    if (target_.vector_bytes < 32) machine.addFeatures({"-avx"});
+    machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+    jit_ = expect(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create());
+    llvm::orc::SymbolMap symbols;
+    for (const auto& [name, address] : runtime_symbols()) {
+      symbols[jit_->mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+    }
+    expect(jit_->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols))));
+  }
+
+  void compile_missing(const std::vector<std::pair<std::string, const plan::Kernel*>>& missing) {
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto module = std::make_unique<llvm::Module>("kernels", *context);
+    module->setDataLayout(jit_->getDataLayout());
+    module->setTargetTriple(jit_->getTargetTriple().str());
+    const unsigned lanes = target_.vector_bytes / 4;
+    std::vector<std::pair<std::string, CompiledKernel>> made;
+    for (const auto& [key, k] : missing) {
+      const std::string name = "kernel" + std::to_string(serial_++);
+      CompiledKernel c;
+      c.loops = plan::loops_of(*k, lanes);
+      const KernelMemory memory = emit_kernel(*module, name, *k, c.loops, lanes, target_);
+      c.scratch_bytes = memory.scratch_bytes;
+      c.sums_bytes = memory.sums_bytes;
+      made.emplace_back(name, std::move(c));
+    }
+    expect(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      auto& [name, c] = made[i];
+      c.run = expect(jit_->lookup(name)).toPtr<KernelCode>();
+      if (c.sums_bytes > 0) c.finish = expect(jit_->lookup(name + "_finish")).toPtr<FinishCode>();
+      done_[missing[i].first] = std::make_shared<const CompiledKernel>(std::move(c));
+    }
+  }
+
+  std::mutex mutex_;
+  VectorTarget target_;
+  std::unique_ptr<llvm::orc::LLJIT> jit_;
+  std::unordered_map<std::string, std::shared_ptr<const CompiledKernel>> done_;
+  std::size_t serial_ = 0;
+};
+
+}  // namespace
+
+unsigned machine_vector_bytes() { return Session::get().vector_bytes(); }
+
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<const plan::Kernel*>& kernels) {
+  return Session::get().compile(kernels);
+}
+
+}  // namespace reprise::codegen

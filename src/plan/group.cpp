@@ -1,0 +1,221 @@
+#include "plan/group.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/dtype.h"
+
+namespace reprise::plan {
+namespace {
+
+// The loops of a row: the index of its first one.
+std::size_t row_begin(const Ints& domain, std::int64_t row) {
+  std::size_t k = domain.size();
+  for (std::int64_t n = 1; n < row;) n *= domain[--k];
+  return k;
+}
+
+// One stride serves all loops from `begin` on.
+bool collapses(const Ints& domain, const Ints& strides, std::size_t begin) {
+  for (std::size_t k = domain.size(); k-- > begin + 1;) {
+    if (strides[k - 1] != strides[k] * domain[k]) return false;
+  }
+  return true;
+}
+
+// Nothing changes along the loops from `begin` on.
+bool constant_from(const Ints& strides, std::size_t begin) {
+  return std::all_of(strides.begin() + static_cast<std::ptrdiff_t>(begin), strides.end(),
+                     [](std::int64_t s) { return s == 0; });
+}
+
+}  // namespace
+
+std::int64_t Kernel::size() const {
+  return std::accumulate(domain.begin(), domain.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+bool Group::reads(Var root) const {
+  return std::any_of(kernel_.loads.begin(), kernel_.loads.end(),
+                     [&](const Load& l) { return l.source == Source::memory && l.root == root; });
+}
+
+bool Group::is_per_row(const Shape& shape) const {
+  const std::int64_t n = element_count(shape);
+  return kernel_.row > 1 && n != kernel_.size() && n == kernel_.rows();
+}
+
+Ints Group::strides_over(const View& v) const {
+  if (!is_per_row(v.shape)) return refined_strides(v.strides, v.shape, kernel_.domain);
+  const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
+  const Ints outer(kernel_.domain.begin(), kernel_.domain.begin() + static_cast<std::ptrdiff_t>(begin));
+  Ints out = refined_strides(v.strides, v.shape, outer);
+  out.resize(kernel_.domain.size(), 0);
+  return out;
+}
+
+Ints Group::canonical_strides(bool per_row) const {
+  Ints out = dense_strides(kernel_.domain);
+  if (!per_row) return out;
+  const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
+  for (std::size_t k = 0; k < out.size(); ++k) out[k] = k < begin ? out[k] / kernel_.row : 0;
+  return out;
+}
+
+void Group::refine(const Ints& domain) {
+  if (domain == kernel_.domain) return;
+  for (Load& l : kernel_.loads) l.strides = refined_strides(l.strides, kernel_.domain, domain);
+  for (Store& s : kernel_.stores) s.strides = refined_strides(s.strides, kernel_.domain, domain);
+  kernel_.domain = domain;
+}
+
+bool Group::accept(const Shape& shape) {
+  Ints wanted = domain_of(shape);
+  if (is_per_row(shape)) wanted.push_back(kernel_.row);
+  const auto common = common_domain(kernel_.domain, wanted);
+  if (common) refine(*common);
+  return common.has_value();
+}
+
+bool Group::set_row(std::int64_t row) {
+  if (kernel_.row == row) return true;
+  if (kernel_.row != 0) return false;
+  const auto common = common_domain(kernel_.domain, domain_of({kernel_.size() / row, row}));
+  if (!common) return false;
+  const std::size_t begin = row_begin(*common, row);
+  for (const Load& l : kernel_.loads) {
+    if (!collapses(*common, refined_strides(l.strides, kernel_.domain, *common), begin)) return false;
+  }
+  for (const Store& s : kernel_.stores) {
+    if (!collapses(*common, refined_strides(s.strides, kernel_.domain, *common), begin)) return false;
+  }
+  refine(*common);
+  kernel_.row = row;
+  for (Node& node : kernel_.nodes) {
+    if (node.kind == NodeKind::load) node.per_row = constant_from(kernel_.loads[node.load].strides, begin);
+  }
+  return true;
+}
+
+bool Group::set_segments(std::int64_t segments) {
+  if (kernel_.has_column_reduce && kernel_.segments != segments) return false;
+  kernel_.segments = segments;
+  kernel_.has_column_reduce = true;
+  return true;
+}
+
+std::size_t Group::load(const Operand& x, const Ints& strides) {
+  for (std::size_t n = 0; n < kernel_.nodes.size(); ++n) {
+    const Node& node = kernel_.nodes[n];
+    if (node.kind != NodeKind::load) continue;
+    const Load& l = kernel_.loads[node.load];
+    if (l.source == x.source && l.dtype == x.dtype && l.root == x.view.root && l.offset == x.view.offset &&
+        l.strides == strides && l.number == x.number) {
+      return n;
+    }
+  }
+  kernel_.loads.push_back({x.source, x.dtype, x.view.offset, strides, x.number, x.view.root});
+  Node node;
+  node.kind = NodeKind::load;
+  node.load = kernel_.loads.size() - 1;
+  node.type = Type{x.dtype, {}};
+  if (kernel_.row > 0) {
+    const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
+    node.per_row = constant_from(strides, begin);
+  }
+  kernel_.nodes.push_back(std::move(node));
+  return kernel_.nodes.size() - 1;
+}
+
+bool Group::can_read(const Operand& x, const Shape& shape) const {
+  const Ints strides = strides_over(broadcast(x.view, shape));
+  const auto made = x.source == Source::memory ? node_of_.find(x.view.root) : node_of_.end();
+  if (made != node_of_.end()) {
+    const Node& node = kernel_.nodes[made->second];
+    return node.kind != NodeKind::column_reduce && x.view.offset == 0 && strides == canonical_strides(node.per_row);
+  }
+  return kernel_.row == 0 || collapses(kernel_.domain, strides, row_begin(kernel_.domain, kernel_.row));
+}
+
+std::size_t Group::operand(const Operand& x, const Shape& shape) {
+  const auto made = x.source == Source::memory ? node_of_.find(x.view.root) : node_of_.end();
+  if (made != node_of_.end()) return made->second;
+  return load(x, strides_over(broadcast(x.view, shape)));
+}
+
+bool Group::can_store(const View& part) const {
+  return kernel_.row == 0 || collapses(kernel_.domain, strides_over(part), row_begin(kernel_.domain, kernel_.row));
+}
+void Group::store(std::size_t node, Dtype dtype, const View& part) {
+  kernel_.stores.push_back({as_elements(node, part.shape), part.root, dtype, part.offset, strides_over(part)});
+}
+void Group::alias(Var out, const Type& type, std::size_t node) {
+  Node same;
+  same.in = {node};
+  same.type = Type{type.dtype, {}};
+  same.per_row = is_per_row(type.shape);
+  add(std::move(same), out);
+}
+std::size_t Group::as_elements(std::size_t node, const Shape& shape) {
+  const bool per_row = is_per_row(shape);
+  if (kernel_.nodes[node].per_row == per_row) return node;
+  Node same;
+  same.in = {node};
+  same.type = kernel_.nodes[node].type;
+  same.per_row = per_row;
+  kernel_.nodes.push_back(std::move(same));
+  return kernel_.nodes.size() - 1;
+}
+
+std::size_t Group::add(Node node, Var out) {
+  if (node.kind == NodeKind::row_reduce) kernel_.has_row_reduce = true;
+  kernel_.nodes.push_back(std::move(node));
+  node_of_[out] = kernel_.nodes.size() - 1;
+  return kernel_.nodes.size() - 1;
+}
+
+bool Group::merge(const Group& other) {
+  const Kernel& k = other.kernel_;
+  if (k.size() != kernel_.size() || (k.row != 0 && kernel_.row != 0 && k.row != kernel_.row)) return false;
+  if (k.has_column_reduce && kernel_.has_column_reduce && k.segments != kernel_.segments) return false;
+  Group both = *this;
+  const auto common = common_domain(kernel_.domain, k.domain);
+  if (!common) return false;
+  both.refine(*common);
+  Group theirs = other;
+  theirs.refine(*common);
+  const std::int64_t row = std::max(k.row, kernel_.row);
+  if (row != 0 && (!both.set_row(row) || !theirs.set_row(row))) return false;
+  if (k.has_column_reduce && !both.set_segments(k.segments)) return false;
+  both.kernel_.has_row_reduce |= k.has_row_reduce;
+  std::vector<std::size_t> moved;
+  for (Node node : theirs.kernel_.nodes) {
+    if (node.kind == NodeKind::load) {
+      const Load& l = theirs.kernel_.loads[node.load];
+      moved.push_back(both.load({View{l.root, l.offset, {}, {}}, l.source, l.dtype, l.number}, l.strides));
+      continue;
+    }
+    for (std::size_t& i : node.in) i = moved[i];
+    both.kernel_.nodes.push_back(std::move(node));
+    moved.push_back(both.kernel_.nodes.size() - 1);
+  }
+  for (const auto& [var, n] : theirs.node_of_) both.node_of_[var] = moved[n];
+  for (Store s : theirs.kernel_.stores) {
+    s.node = moved[s.node];
+    both.kernel_.stores.push_back(std::move(s));
+  }
+  *this = std::move(both);
+  return true;
+}
+
+Kernel Group::finish(const std::vector<std::pair<Var, Type>>& stored) && {
+  for (const auto& [root, type] : stored) {
+    const std::size_t n = node_of_.at(root);
+    const Node& node = kernel_.nodes[n];
+    const bool columns = node.kind == NodeKind::column_reduce;
+    kernel_.stores.push_back({n, root, type.dtype, 0, columns ? Ints{} : canonical_strides(node.per_row)});
+  }
+  return std::move(kernel_);
+}
+
+}  // namespace reprise::plan

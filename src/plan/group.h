@@ -1,0 +1,61 @@
+// A kernel that is still growing.
+#pragma once
+
+#include <unordered_map>
+
+#include "plan/kernel.h"
+
+namespace reprise::plan {
+
+// A value as an operand of a kernel: where it is stored or how it is computed.
+struct Operand {
+  View view;
+  Source source = Source::memory;
+  Dtype dtype = Dtype::f32;
+  Literal number;
+};
+
+class Group {
+ public:
+  explicit Group(const Ints& domain) { kernel_.domain = domain; }
+
+  const Kernel& kernel() const { return kernel_; }
+  bool reads(Var root) const;
+
+  // Whether an operand, stretched to `shape`, can be read inside this kernel: made here at the same
+  // place of the loops, or stored. operand() is its node then.
+  bool can_read(const Operand&, const Shape& shape) const;
+  std::size_t operand(const Operand&, const Shape& shape);
+
+  // Makes the loops fine enough for values of this shape; false: this kernel cannot hold them.
+  bool accept(const Shape& shape);
+  // The innermost loops of `row` elements become the row; false: loads or earlier rows forbid it.
+  bool set_row(std::int64_t row);
+  bool set_segments(std::int64_t segments);
+  // Takes over the nodes of another group; false (and nothing changed): the loops do not fit.
+  bool merge(const Group& other);
+
+  std::size_t add(Node node, Var out);
+  // A node as elements of `shape`: a value per row that is wanted for each element gets a node for that.
+  std::size_t as_elements(std::size_t node, const Shape& shape);
+  void alias(Var out, const Type& type, std::size_t node);  // the same elements under another name
+  // Writes a node's elements to part of a value that several kernels make.
+  bool can_store(const View& part) const;
+  void store(std::size_t node, Dtype dtype, const View& part);
+  bool is_per_row(const Shape& shape) const;  // values of this shape stand for rows, not for elements
+  const std::unordered_map<Var, std::size_t>& values() const { return node_of_; }
+
+  // The finished kernel, storing these values (root, type).
+  Kernel finish(const std::vector<std::pair<Var, Type>>& stored) &&;
+
+ private:
+  void refine(const Ints& domain);
+  Ints strides_over(const View& v) const;           // over the domain
+  Ints canonical_strides(bool per_row) const;       // of a value made here
+  std::size_t load(const Operand& x, const Ints& strides);
+
+  Kernel kernel_;
+  std::unordered_map<Var, std::size_t> node_of_;
+};
+
+}  // namespace reprise::plan

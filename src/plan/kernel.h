@@ -1,0 +1,72 @@
+// A fused kernel: loops over a domain, one expression graph inside.
+//
+//   for each row r (all loops but those of the row):
+//     passes over the row's columns: elementwise nodes, reductions along the row
+//     nodes that have one value per row, computed between the passes
+//   reductions over the rows are accumulated beside and finished when all rows are done
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/view.h"
+
+namespace reprise::plan {
+
+// Where a value that a kernel reads comes from.
+enum class Source : std::uint8_t {
+  memory,  // an operand: element at offset + sum of index * stride
+  index,   // the number offset + sum of index * stride itself (iota and views of it)
+  number,  // one literal
+};
+
+struct Load {
+  Source source = Source::memory;
+  Dtype dtype = Dtype::f32;
+  std::int64_t offset = 0;  // memory: part of the operand's address, not of the code
+  Ints strides;             // per loop of the domain
+  Literal number;
+  Var root = -1;  // memory: whose storage
+};
+
+enum class NodeKind : std::uint8_t { load, op, row_reduce, column_reduce };
+
+struct Node {
+  NodeKind kind = NodeKind::op;
+  std::size_t load = 0;            // of NodeKind::load
+  const Equation* eqn = nullptr;   // of the others; an op without one copies its operand
+  std::vector<std::size_t> in;     // nodes
+  std::vector<Type> in_types;      // as the equation has them
+  Type type;
+  bool per_row = false;            // one value for each row, not for each element
+};
+
+struct Store {
+  std::size_t node = 0;
+  Var root = -1;
+  Dtype dtype = Dtype::f32;
+  std::int64_t offset = 0;  // part of the address, not of the code
+  Ints strides;             // over the domain. A column reduction has none: its result is dense
+};
+
+struct Kernel {
+  Ints domain;           // outermost first, no loop of size 1
+  std::int64_t row = 0;  // elements of a row: a product of innermost loops; 0: any split will do
+  std::int64_t segments = 1;  // column reductions: rows are [segments, rows / segments], each summed alone
+  bool has_row_reduce = false, has_column_reduce = false;
+  std::vector<Load> loads;
+  std::vector<Node> nodes;
+  std::vector<Store> stores;
+
+  std::int64_t size() const;
+  std::int64_t rows() const { return row == 0 ? 1 : size() / row; }
+};
+
+// Per node: the number of reductions along the row that must be complete before it.
+std::vector<std::size_t> stages_of(const Kernel&);
+
+// Equal keys: the same code (roots and addresses left out).
+std::string key_of(const Kernel&);
+
+}  // namespace reprise::plan

@@ -1,0 +1,83 @@
+#include "plan/loops.h"
+
+#include <algorithm>
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
+constexpr std::int64_t max_chunks = 16;        // of a segment: partial sums of column reductions
+constexpr std::int64_t wide_columns = 16384;   // from here on column blocks are accumulated in place
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// Neighbouring loops become one where every load and store walks on with one stride.
+void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::size_t end) {
+  for (std::size_t k = end; k-- > begin + 1;) {
+    const bool one = std::all_of(all.begin(), all.end(), [&](const Ints* s) { return (*s)[k - 1] == (*s)[k] * sizes[k]; });
+    if (!one) continue;
+    sizes[k - 1] *= sizes[k];
+    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(k));
+    for (Ints* s : all) s->erase(s->begin() + static_cast<std::ptrdiff_t>(k - 1));
+  }
+}
+
+void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
+  const std::int64_t per_segment = l.rows / k.segments;
+  l.segments = k.segments;
+  l.chunk_rows = std::max<std::int64_t>(1, per_segment);
+  if (k.has_column_reduce && (k.has_row_reduce || l.columns < wide_columns)) {
+    const std::int64_t by_work = ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
+    l.chunks = std::clamp<std::int64_t>(by_work, 1, std::min(max_chunks, per_segment));
+    l.chunk_rows = ceil_div(per_segment, l.chunks);
+    l.chunks = ceil_div(per_segment, l.chunk_rows);
+    l.block = l.chunk_rows;  // an item is a chunk: see item_rows
+    l.items = l.segments * l.chunks;
+    return;
+  }
+  if (k.has_column_reduce || (!k.has_row_reduce && l.rows == 1)) {
+    l.by_columns = true;
+    l.block = k.has_column_reduce ? 2048 : item_elements;
+    l.items = ceil_div(l.columns, l.block);
+    return;
+  }
+  l.block = std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(l.columns, 1), 1, l.rows);
+  l.items = ceil_div(l.rows, l.block);
+}
+
+}  // namespace
+
+Loops loops_of(const Kernel& k, std::int64_t lanes) {
+  Loops l;
+  Ints sizes = k.domain;
+  for (const Load& load : k.loads) l.load_strides.push_back(load.strides);
+  for (const Store& store : k.stores) l.store_strides.push_back(store.strides.empty() ? Ints(sizes.size(), 0) : store.strides);
+  std::vector<Ints*> all;
+  for (Ints& s : l.load_strides) all.push_back(&s);
+  for (std::size_t i = 0; i < k.stores.size(); ++i) {
+    if (!k.stores[i].strides.empty()) all.push_back(&l.store_strides[i]);
+  }
+  std::size_t row_begin = sizes.size();
+  for (std::int64_t n = 1; n < k.row;) n *= sizes[--row_begin];
+  if (k.row != 0) {
+    merge_loops(sizes, all, row_begin, sizes.size());
+    merge_loops(sizes, all, 0, row_begin);
+  } else {
+    merge_loops(sizes, all, 0, sizes.size());
+  }
+  const bool has_columns = k.row == 0 ? !sizes.empty() : k.row > 1;
+  for (std::vector<Ints>* list : {&l.load_strides, &l.store_strides}) {
+    for (Ints& s : *list) {
+      s.resize(sizes.size(), 0);
+      if (!has_columns) s.push_back(0);
+    }
+  }
+  l.columns = has_columns ? sizes.back() : 1;
+  l.outer = sizes;
+  if (has_columns) l.outer.pop_back();
+  for (std::int64_t n : l.outer) l.rows *= n;
+  choose_items(l, k, lanes);
+  return l;
+}
+
+}  // namespace reprise::plan

@@ -1,0 +1,22 @@
+// How a kernel's domain is walked: rows and columns, work items, scratch memory. Fixed by the shapes
+// alone, never by the number of threads.
+#pragma once
+
+#include "plan/kernel.h"
+
+namespace reprise::plan {
+
+struct Loops {
+  Ints outer;                // loops over rows, outermost first
+  std::int64_t rows = 1, columns = 1;
+  // Strides over `outer`, then that of the columns; per load and per store of the kernel.
+  std::vector<Ints> load_strides, store_strides;
+  // Work items: blocks of rows, or blocks of columns (all rows each).
+  bool by_columns = false;
+  std::int64_t block = 1, items = 1;
+  // Column reductions: rows of a segment are accumulated in `chunks` parts of `chunk_rows` each.
+  std::int64_t segments = 1, chunks = 1, chunk_rows = 1;
+};
+Loops loops_of(const Kernel&, std::int64_t lanes);
+
+}  // namespace reprise::plan

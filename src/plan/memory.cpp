@@ -1,0 +1,195 @@
+#include "plan/memory.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_set>
+
+#include "base/error.h"
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+std::size_t aligned(std::size_t bytes) { return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment; }
+
+// Bytes that live from step `first` to step `last`; several values may share them one after another.
+struct Buffer {
+  std::size_t bytes = 0, first = none, last = 0;
+  bool is_result = false;
+  std::size_t offset = none;
+};
+
+// Which operand of a kernel a stored value can replace: of equal size, read only at the element that
+// is being written, and not after the pass that writes.
+Var replaceable(const Kernel& k, const Store& s, const std::vector<std::size_t>& stages, const Schedule& schedule) {
+  if (s.strides != dense_strides(k.domain) || s.offset != 0) return -1;
+  if (stages[s.node] != *std::max_element(stages.begin(), stages.end())) return -1;
+  for (const Load& l : k.loads) {
+    if (l.source != Source::memory || l.offset != 0 || l.strides != s.strides) continue;
+    if (schedule.types[static_cast<std::size_t>(l.root)].nbytes() != schedule.types[static_cast<std::size_t>(s.root)].nbytes()) continue;
+    const auto loads = std::count_if(k.loads.begin(), k.loads.end(), [&](const Load& x) { return x.source == Source::memory && x.root == l.root; });
+    if (loads == 1) return l.root;
+  }
+  return -1;
+}
+
+class Planner {
+ public:
+  Planner(const Schedule& s, const MemoryRequest& r) : s_(s), r_(r) {}
+
+  MemoryPlan run() {
+    find_lifetimes();
+    if (r_.in_place) share_places();
+    make_buffers();
+    place_results();
+    place_others();
+    return finish();
+  }
+
+ private:
+  static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+
+  void find_lifetimes() {
+    first_.assign(s_.types.size(), none);
+    last_.assign(s_.types.size(), 0);
+    kind_.assign(s_.types.size(), Region::arena);
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      for (Var v : s_.steps[i].writes) {
+        first_[at(v)] = std::min(first_[at(v)], i);
+        last_[at(v)] = std::max(last_[at(v)], i);
+      }
+      for (Var v : s_.steps[i].reads) last_[at(v)] = std::max(last_[at(v)], i);
+    }
+    for (std::size_t i = 0; i < s_.program->in.size(); ++i) {
+      const Var v = s_.program->in[i];
+      kind_[at(v)] = Region::argument;
+      plan_.argument_bytes += s_.types[at(v)].nbytes();
+    }
+    for (const View& v : s_.outputs) {
+      if (v.root < 0 || kind_[at(v.root)] == Region::argument) continue;
+      last_[at(v.root)] = s_.steps.size();
+      const bool own = r_.outputs_given || s_.types[at(v.root)].nbytes() < large_output;
+      kind_[at(v.root)] = own ? Region::own : Region::results;
+    }
+  }
+  // Values that take over the place of an operand that ends with the step.
+  void share_places() {
+    heir_of_.assign(s_.types.size(), -1);
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const auto* k = std::get_if<Kernel>(&s_.steps[i].what);
+      if (k == nullptr) continue;
+      const std::vector<std::size_t> stages = stages_of(*k);
+      std::unordered_set<Var> taken;
+      for (const Store& store : k->stores) {
+        const Var from = replaceable(*k, store, stages, s_);
+        // A value made in parts has been begun before: its place is taken already.
+        if (from < 0 || taken.contains(from) || last_[at(from)] != i || first_[at(store.root)] != i) continue;
+        if (kind_[at(from)] != Region::arena || kind_[at(store.root)] == Region::own || first_[at(from)] == none) continue;
+        heir_of_[at(store.root)] = from;
+        taken.insert(from);
+      }
+    }
+  }
+  void make_buffers() {
+    buffer_of_.assign(s_.types.size(), none);
+    std::vector<Var> order(s_.types.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](Var a, Var b) { return first_[at(a)] < first_[at(b)]; });
+    for (Var v : order) {
+      if (first_[at(v)] == none || kind_[at(v)] == Region::argument || kind_[at(v)] == Region::own) continue;
+      const std::size_t bytes = aligned(s_.types[at(v)].nbytes());
+      if (bytes == 0) continue;
+      std::size_t b = heir_of_.empty() || heir_of_[at(v)] < 0 ? none : buffer_of_[at(heir_of_[at(v)])];
+      if (b == none) {
+        b = buffers_.size();
+        buffers_.push_back({bytes, first_[at(v)], last_[at(v)], false, none});
+      }
+      buffers_[b].last = std::max(buffers_[b].last, last_[at(v)]);
+      buffers_[b].is_result |= kind_[at(v)] == Region::results;
+      buffer_of_[at(v)] = b;
+    }
+    scratch_of_.assign(s_.steps.size(), none);
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      if (r_.scratch_bytes[i] == 0) continue;
+      scratch_of_[i] = buffers_.size();
+      buffers_.push_back({aligned(r_.scratch_bytes[i]), i, i, false, none});
+    }
+  }
+  void place_results() {
+    for (Buffer& b : buffers_) {
+      if (!b.is_result) continue;
+      b.offset = plan_.result_bytes;
+      plan_.result_bytes += b.bytes;
+    }
+    end_ = plan_.result_bytes;
+  }
+  // Largest first, each at the lowest offset where nothing that lives at the same time lies; the border
+  // between block and arena is not crossed.
+  void place_others() {
+    std::vector<std::size_t> order;
+    for (std::size_t b = 0; b < buffers_.size(); ++b) {
+      if (!buffers_[b].is_result) order.push_back(b);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return buffers_[a].bytes > buffers_[b].bytes; });
+    std::vector<std::size_t> placed;  // sorted by offset
+    for (std::size_t b = 0; b < buffers_.size(); ++b) {
+      if (buffers_[b].is_result) placed.push_back(b);
+    }
+    for (std::size_t b : order) {
+      Buffer& now = buffers_[b];
+      std::size_t offset = 0;
+      auto skip_border = [&] {
+        if (offset < plan_.result_bytes && offset + now.bytes > plan_.result_bytes) offset = plan_.result_bytes;
+      };
+      skip_border();
+      for (std::size_t other : placed) {
+        const Buffer& o = buffers_[other];
+        if (o.last < now.first || o.first > now.last || o.offset + o.bytes <= offset) continue;
+        if (o.offset >= offset + now.bytes) break;
+        offset = o.offset + o.bytes;
+        skip_border();
+      }
+      now.offset = offset;
+      end_ = std::max(end_, offset + now.bytes);
+      const auto by_offset = [&](std::size_t x, std::size_t y) { return buffers_[x].offset < buffers_[y].offset; };
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), b, by_offset), b);
+    }
+  }
+  MemoryPlan finish() {
+    plan_.places.resize(s_.types.size());
+    for (std::size_t i = 0; i < s_.program->in.size(); ++i) plan_.places[at(s_.program->in[i])] = {Region::argument, i};
+    auto place = [&](std::size_t b) {
+      const std::size_t offset = buffers_[b].offset;
+      return offset < plan_.result_bytes ? Place{Region::results, offset} : Place{Region::arena, offset - plan_.result_bytes};
+    };
+    for (std::size_t v = 0; v < s_.types.size(); ++v) {
+      if (buffer_of_[v] != none) plan_.places[v] = place(buffer_of_[v]);
+    }
+    for (const View& v : s_.outputs) {  // in order: a caller that gives places numbers them so
+      if (v.root < 0 || kind_[at(v.root)] != Region::own || plan_.places[at(v.root)].region == Region::own) continue;
+      plan_.places[at(v.root)] = {Region::own, plan_.own.size()};
+      plan_.own.push_back(v.root);
+      if (!r_.outputs_given) plan_.own_bytes += aligned(s_.types[at(v.root)].nbytes());
+    }
+    for (std::size_t b : scratch_of_) plan_.scratch.push_back(b == none ? Place{} : place(b));
+    plan_.arena_bytes = end_ - plan_.result_bytes;
+    return std::move(plan_);
+  }
+
+  const Schedule& s_;
+  const MemoryRequest& r_;
+  MemoryPlan plan_;
+  std::vector<std::size_t> first_, last_;  // step of the first write, of the last read
+  std::vector<Region> kind_;
+  std::vector<Var> heir_of_;
+  std::vector<std::size_t> buffer_of_, scratch_of_;
+  std::vector<Buffer> buffers_;
+  std::size_t end_ = 0;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const Schedule& s, const MemoryRequest& r) { return Planner(s, r).run(); }
+
+}  // namespace reprise::plan

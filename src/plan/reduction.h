@@ -1,0 +1,22 @@
+// Reductions as kernels do them: along rows or over rows.
+#pragma once
+
+#include "plan/view.h"
+
+namespace reprise::plan {
+
+// The operand as [segments, rows, columns]: along_row sums columns, else rows are summed.
+struct Reduction {
+  bool along_row = true;
+  std::int64_t segments = 1, rows = 1, columns = 1;
+  std::int64_t kept() const { return along_row ? segments * rows : segments * columns; }
+};
+// Of a reduction that a kernel can do: the reduced dimensions are neighbours.
+std::optional<Reduction> reduction_of(const Program&, const Equation&);
+bool is_trivial_reduction(const Program&, const Equation&);  // over dimensions of size 1 only
+
+// Reductions over several groups of dimensions, or over very many elements, as several equations
+// that kernels can do and that threads can share.
+Program split_reductions(const Program&);
+
+}  // namespace reprise::plan

@@ -1,0 +1,396 @@
+#include "plan/schedule.h"
+
+#include <algorithm>
+#include <list>
+#include <unordered_set>
+
+#include "base/dtype.h"
+#include "control/records.h"
+#include "ops/records.h"
+#include "plan/dot.h"
+#include "plan/group.h"
+#include "plan/reduction.h"
+#include "plan/storage.h"
+#include "plan/vector_code.h"
+
+namespace reprise::plan {
+namespace {
+
+constexpr std::size_t max_nodes = 2000;  // of one kernel: compile time grows with it
+
+// Walks the equations in order. Fusable ones join open groups; a group becomes a step when someone
+// outside reads it, or when running it now frees more memory than it takes. No open group reads a
+// value of another open one, so they may be closed in any order.
+class Scheduler {
+ public:
+  Scheduler(std::shared_ptr<const Program> p, bool is_body) : p_(*p), is_body_(is_body) {
+    out_.program = std::move(p);
+    out_.types = p_.types;
+    storage_ = find_storage(p_);
+    pending_ = storage_.uses;
+    is_argument_.resize(p_.types.size(), false);
+    for (Var v : p_.in) is_argument_[at(v)] = true;
+  }
+
+  Schedule run() {
+    for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
+      const Equation& e = p_.eqns[i];
+      if (storage_.is_view[i]) continue;
+      if (!is_empty(e)) place(e);
+      for (const Atom& a : e.in) {
+        if (a.is_var()) --pending_[at(view(a).root)];
+      }
+    }
+    collect_outputs();
+    return std::move(out_);
+  }
+
+ private:
+  using Open = std::list<Group>::iterator;
+  using Nodes = std::vector<std::size_t>;
+
+  static bool any_loops(Group&) { return true; }
+  static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+  const View& view(const Atom& a) const { return storage_.view[at(a.var)]; }
+  bool is_empty(const Equation& e) const {
+    return std::all_of(e.out.begin(), e.out.end(), [&](Var v) { return p_.type(v).size() == 0; });
+  }
+
+  Operand operand(const Atom& a) const {
+    if (!a.is_var()) return {View{}, Source::number, a.literal.dtype, a.literal};
+    const View& v = view(a);
+    const Origin& o = at(v.root) < storage_.origin.size() ? storage_.origin[at(v.root)] : Origin{};
+    return {v, o.source, p_.type(a.var).dtype, o.number};
+  }
+
+  // ----------------------------------------------------------------------------------------- groups
+  Open owner(const Operand& x) {
+    if (x.source != Source::memory || x.view.root < 0) return open_.end();
+    const auto found = owner_.find(x.view.root);
+    return found == owner_.end() ? open_.end() : found->second;
+  }
+
+  void close(Open g) {
+    std::vector<std::pair<Var, Type>> stored;
+    for (const auto& [var, node] : g->values()) {
+      if (pending_[at(var)] > 0) stored.emplace_back(var, out_.types[at(var)]);
+    }
+    std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [var, node] : g->values()) owner_.erase(var);
+    for (const Store& s : g->kernel().stores) std::erase(writers_[s.root], g);
+    Group done = std::move(*g);
+    open_.erase(g);
+    if (stored.empty() && done.kernel().stores.empty()) return;
+    emit_kernel(std::move(done).finish(stored));
+  }
+  void emit_kernel(Kernel k) {
+    Step s;
+    for (const Load& l : k.loads) {
+      if (l.source == Source::memory) s.reads.push_back(l.root);
+    }
+    for (const Store& t : k.stores) s.writes.push_back(t.root);
+    s.what = std::move(k);
+    emit(std::move(s));
+  }
+  void emit(Step s) {
+    for (std::vector<Var>* list : {&s.reads, &s.writes}) {
+      std::sort(list->begin(), list->end());
+      list->erase(std::unique(list->begin(), list->end()), list->end());
+    }
+    out_.steps.push_back(std::move(s));
+  }
+  void close_if_open(const Operand& x) {
+    const Open g = owner(x);
+    if (g != open_.end()) close(g);
+  }
+  // Groups that write parts of a value must be done before anyone reads it.
+  void close_writers(Var root) {
+    while (writers_.contains(root) && !writers_[root].empty()) close(writers_[root].back());
+  }
+
+  // The group that an equation on these operands joins: those that hold them, merged where possible;
+  // else one that reads the same memory; else a new one.
+  Open group_for(const std::vector<Operand>& xs, const Shape& shape) {
+    Open chosen = open_.end();
+    for (const Operand& x : xs) {
+      const Open g = owner(x);
+      if (g == open_.end() || g == chosen) continue;
+      if (g->kernel().nodes.size() > max_nodes) {
+        close(g);
+      } else if (chosen == open_.end()) {
+        chosen = g;
+      } else if (chosen->merge(*g)) {
+        for (const auto& [var, node] : g->values()) owner_[var] = chosen;
+        for (const Store& s : g->kernel().stores) std::replace(writers_[s.root].begin(), writers_[s.root].end(), g, chosen);
+        open_.erase(g);
+      } else {
+        const bool keep_new = g->kernel().size() > chosen->kernel().size();
+        close(keep_new ? chosen : g);
+        if (keep_new) chosen = g;
+      }
+    }
+    if (chosen == open_.end()) chosen = sibling(xs, shape);
+    return chosen;
+  }
+  Open sibling(const std::vector<Operand>& xs, const Shape& shape) {
+    const std::int64_t n = element_count(shape);
+    return std::find_if(open_.begin(), open_.end(), [&](const Group& g) {
+      return g.kernel().size() == n && g.kernel().nodes.size() < max_nodes &&
+             std::any_of(xs.begin(), xs.end(), [&](const Operand& x) {
+               return x.source == Source::memory && g.reads(x.view.root);
+             });
+    });
+  }
+  // Adds an equation's value to a group: the one that holds its operands if it can take it, else a new
+  // one that reads them. prepare(group): whether its loops fit; add(group, nodes of the operands).
+  template <class Prepare, class Add>
+  Open join(std::vector<Operand> xs, const Shape& shape, Var out, const Prepare& prepare, const Add& add) {
+    for (const Operand& x : xs) close_writers(x.view.root);
+    Open g = group_for(xs, shape);
+    auto fits = [&] {
+      return g->accept(shape) && prepare(*g) &&
+             std::all_of(xs.begin(), xs.end(), [&](const Operand& x) { return g->can_read(x, shape); });
+    };
+    if (g == open_.end() || !fits()) {
+      for (const Operand& x : xs) close_if_open(x);
+      g = open_.insert(open_.end(), Group(domain_of(shape)));
+      if (!fits()) {  // rows that do not walk with one stride
+        for (Operand& x : xs) {
+          if (!g->can_read(x, shape)) x = {dense_copy(x), Source::memory, x.dtype, {}};
+        }
+      }
+      REPRISE_INVARIANT(fits());
+    }
+    std::vector<std::size_t> nodes;
+    for (const Operand& x : xs) nodes.push_back(g->operand(x, shape));
+    add(*g, nodes);
+    if (out >= 0) owner_[out] = g;
+    return g;
+  }
+
+  // ---------------------------------------------------------------------------------------- placing
+  void place(const Equation& e) {
+    if (e.prim == &reshape_p || e.prim == &squeeze_p || is_trivial_reduction(p_, e)) return place_copy(e);
+    if (e.prim->kind == Kind::elementwise && has_code(e)) return place_elementwise(e);
+    if (const auto r = reduction_of(p_, e)) return place_reduction(e, *r);
+    if (e.prim == &concatenate_p) return place_concatenation(e);
+    if (e.prim == &pad_p && can_pad(e)) return place_padding(e);
+    if (is_compiled_dot(p_, e)) return place_library(e, DotStep{&e});
+    if (e.prim == &scan_p || e.prim == &while_p || e.prim == &cond_p) return place_loop(e);
+    place_library(e, EvalStep{&e});
+  }
+  bool has_code(const Equation& e) const {
+    std::vector<Type> in;
+    for (const Atom& a : e.in) in.push_back(p_.type(a));
+    if (e.prim == &bitcast_convert_type_p && p_.type(e.out[0]).shape != in[0].shape) return false;
+    return has_vector_code(e, in, p_.type(e.out[0]));
+  }
+
+  void place_loop(const Equation& e) {
+    LoopStep loop{&e, {}};
+    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, true))); };
+    if (e.prim == &while_p) {
+      add(e.params.get<ProgramPtr>("cond_jaxpr"));
+      add(e.params.get<ProgramPtr>("body_jaxpr"));
+    } else {
+      for_each_program(e.params, add);
+    }
+    place_library(e, std::move(loop));
+  }
+
+  void place_copy(const Equation& e) {
+    const Operand x = operand(e.in[0]);
+    const Var out = e.out[0];
+    join({x}, x.view.shape, out, any_loops,
+         [&](Group& g, const Nodes& in) { g.alias(out, p_.type(out), in[0]); });
+  }
+
+  void place_elementwise(const Equation& e) {
+    std::vector<Operand> xs;
+    Node node;
+    for (const Atom& a : e.in) {
+      xs.push_back(operand(a));
+      node.in_types.push_back(p_.type(a));
+    }
+    const Type& type = p_.type(e.out[0]);
+    node.eqn = &e;
+    node.type = type;
+    join(xs, type.shape, e.out[0], any_loops, [&](Group& g, const Nodes& in) {
+      node.in = in;
+      node.per_row = g.is_per_row(type.shape);
+      g.add(std::move(node), e.out[0]);
+    });
+  }
+
+  void place_reduction(const Equation& e, const Reduction& r) {
+    const Operand x = operand(e.in[0]);
+    const Shape& shape = x.view.shape;
+    Node node;
+    node.eqn = &e;
+    node.in_types = {p_.type(e.in[0])};
+    node.type = p_.type(e.out[0]);
+    // A value per row is reduced over the rows, to one number.
+    auto prepare = [&](Group& g) {
+      if (g.is_per_row(shape)) return r.kept() == 1 && g.set_segments(1);
+      return g.set_row(r.columns) && (r.along_row || g.set_segments(r.segments));
+    };
+    join({x}, shape, e.out[0], prepare, [&](Group& g, const Nodes& in) {
+      node.in = {g.as_elements(in[0], shape)};
+      node.per_row = r.along_row && !g.is_per_row(shape);
+      node.kind = node.per_row ? NodeKind::row_reduce : NodeKind::column_reduce;
+      g.add(std::move(node), e.out[0]);
+    });
+  }
+
+  // Every operand is copied to its part, by the kernel that computes it if there is one.
+  void place_concatenation(const Equation& e) {
+    const auto axis = static_cast<std::size_t>(e.params.get<std::int64_t>("dimension"));
+    View part = storage_.view[at(e.out[0])];
+    for (const Atom& a : e.in) {
+      part.shape = p_.type(a).shape;
+      const bool in_place = a.is_var() && view(a) == part;
+      if (!in_place && element_count(part.shape) > 0) write_part(operand(a), part);
+      part.offset += part.shape[axis] * part.strides[axis];
+    }
+  }
+  static bool can_pad(const Equation& e) {
+    const auto& config = e.params.get<std::vector<Ints>>("padding_config");
+    return std::all_of(config.begin(), config.end(), [](const Ints& c) { return c[0] >= 0 && c[1] >= 0; });
+  }
+  // The padding value everywhere, then the operand in its place.
+  void place_padding(const Equation& e) {
+    const auto& config = e.params.get<std::vector<Ints>>("padding_config");
+    const View whole = storage_.view[at(e.out[0])];
+    const Operand value = operand(e.in[1]), x = operand(e.in[0]);
+    write_part(value, whole);
+    close_writers(whole.root);
+    View inside{whole.root, 0, x.view.shape, whole.strides};
+    for (std::size_t d = 0; d < config.size(); ++d) {
+      inside.offset += config[d][0] * whole.strides[d];
+      inside.strides[d] *= config[d][2] + 1;
+    }
+    if (element_count(inside.shape) > 0) write_part(x, inside);
+  }
+  void write_part(const Operand& x, const View& part) {
+    const Open g = join({x}, part.shape, -1, [&](Group& group) { return group.can_store(part); },
+                        [&](Group& group, const Nodes& in) { group.store(in[0], x.dtype, part); });
+    std::vector<Open>& writers = writers_[part.root];
+    if (std::find(writers.begin(), writers.end(), g) == writers.end()) writers.push_back(g);
+  }
+
+  template <class What>
+  void place_library(const Equation& e, What what) {
+    Step s;
+    s.what = std::move(what);
+    for (const Atom& a : e.in) {
+      if (!a.is_var() && std::is_same_v<What, EvalStep>) {
+        s.operands.push_back(View{});
+        continue;
+      }
+      const Operand x = operand(a);
+      close_writers(x.view.root);
+      close_if_open(x);
+      const bool ready = x.source == Source::memory && readable(s.what, e, s.operands.size(), x.view);
+      if (ready) s.operands.push_back(x.view);
+      else s.operands.push_back(std::is_same_v<What, DotStep> ? dot_copy(e, s.operands.size(), x) : dense_copy(x));
+      s.reads.push_back(s.operands.back().root);
+    }
+    flush_cheap_groups();
+    for (Var v : e.out) {
+      s.results.push_back(storage_.view[at(v)]);
+      s.writes.push_back(s.results.back().root);
+    }
+    emit(std::move(s));
+  }
+  template <class Whats>
+  static bool readable(const Whats& what, const Equation& e, std::size_t k, const View& v) {
+    if (std::holds_alternative<DotStep>(what)) {
+      const auto d = dot_operand(e, k, v);
+      return d && (d->free_stride == 1 || d->contracted_stride == 1);
+    }
+    View from_start = v;
+    from_start.offset = 0;
+    return is_dense(from_start);
+  }
+  View dense_copy(const Operand& x) {
+    const Type type{x.dtype, x.view.shape};
+    const Var v = new_root(type);
+    if (type.size() > 0) {
+      Group g(domain_of(type.shape));
+      g.alias(v, type, g.operand(x, type.shape));
+      emit_kernel(std::move(g).finish({{v, type}}));
+    }
+    return dense_view(v, type.shape);
+  }
+  // A copy in an order that products can read, seen in the operand's own order.
+  View dot_copy(const Equation& e, std::size_t k, const Operand& x) {
+    const Ints order = dot_order(e, k, x.view.shape.size());
+    Operand permuted = x;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      permuted.view.shape[i] = x.view.shape[static_cast<std::size_t>(order[i])];
+      permuted.view.strides[i] = x.view.strides[static_cast<std::size_t>(order[i])];
+    }
+    const View copy = dense_copy(permuted);
+    View out{copy.root, 0, x.view.shape, Ints(order.size(), 0)};
+    for (std::size_t i = 0; i < order.size(); ++i) out.strides[static_cast<std::size_t>(order[i])] = copy.strides[i];
+    return out;
+  }
+  Var new_root(const Type& type) {
+    out_.types.push_back(type);
+    pending_.push_back(0);
+    is_argument_.push_back(false);
+    return static_cast<Var>(out_.types.size()) - 1;
+  }
+
+  // Runs open groups whose inputs wait for them alone and weigh at least as much as their results.
+  void flush_cheap_groups() {
+    for (auto g = open_.begin(); g != open_.end();) {
+      const auto now = g++;
+      std::size_t taken = 0, freed = 0;
+      for (const auto& [var, node] : now->values()) {
+        if (pending_[at(var)] > 0) taken += out_.types[at(var)].nbytes();
+      }
+      for (const Store& s : now->kernel().stores) taken += static_cast<std::size_t>(now->kernel().size()) * itemsize(s.dtype);
+      for (const Load& l : now->kernel().loads) {
+        if (l.source == Source::memory && pending_[at(l.root)] == 0 && !is_argument_[at(l.root)]) {
+          freed += out_.types[at(l.root)].nbytes();
+        }
+      }
+      if (taken <= freed) close(now);
+    }
+  }
+
+  void collect_outputs() {
+    while (!open_.empty()) close(open_.begin());
+    std::unordered_set<Var> given;
+    for (const Atom& a : p_.out) {
+      if (!a.is_var() && !is_body_) {
+        out_.outputs.push_back(View{});
+        continue;
+      }
+      const Operand x = operand(a);
+      const bool whole = x.source == Source::memory && is_dense(x.view) &&
+                         element_count(x.view.shape) == out_.types[at(x.view.root)].size();
+      const bool fresh = !is_body_ || (whole && !is_argument_[at(x.view.root)] && given.insert(x.view.root).second);
+      out_.outputs.push_back(whole && fresh ? x.view : dense_copy(x));
+    }
+  }
+
+  const Program& p_;
+  bool is_body_;
+  Schedule out_;
+  Storage storage_;
+  std::vector<int> pending_;     // reads of a root that are still to come
+  std::vector<bool> is_argument_;
+  std::list<Group> open_;
+  std::unordered_map<Var, Open> owner_;                  // of values made by open groups
+  std::unordered_map<Var, std::vector<Open>> writers_;   // of values made in parts
+};
+
+}  // namespace
+
+Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body) {
+  return Scheduler(std::move(p), is_body).run();
+}
+
+}  // namespace reprise::plan

@@ -1,0 +1,147 @@
+#include "plan/storage.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "ops/records.h"
+#include "plan/dot.h"
+
+namespace reprise::plan {
+namespace {
+
+std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+
+class StorageFinder {
+ public:
+  explicit StorageFinder(const Program& p) : p_(p), order_(p.types.size()) {}
+
+  Storage run() {
+    find();
+    choose_layouts();
+    if (any_layout_) find();
+    place_in_concatenations();
+    return std::move(s_);
+  }
+
+ private:
+  void find() {
+    const std::size_t n = p_.types.size();
+    s_ = {std::vector<View>(n), std::vector<Origin>(n), std::vector<bool>(p_.eqns.size(), false), std::vector<int>(n, 0)};
+    made_by_.assign(n, nullptr);
+    for (Var v : p_.in) s_.view[at(v)] = dense_view(v, p_.type(v).shape);
+    for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
+      const Equation& e = p_.eqns[i];
+      s_.is_view[i] = is_view(e);
+      if (s_.is_view[i]) continue;
+      for (Var v : e.out) {
+        s_.view[at(v)] = stored(v);
+        made_by_[at(v)] = &e;
+      }
+      for (const Atom& a : e.in) {
+        if (a.is_var()) ++s_.uses[at(s_.view[at(a.var)].root)];
+      }
+    }
+    for (const Atom& a : p_.out) {
+      if (a.is_var()) ++s_.uses[at(s_.view[at(a.var)].root)];
+    }
+  }
+  // Fills the views of a shape equation's outputs; false: it computes.
+  bool is_view(const Equation& e) {
+    if (e.out.empty()) return false;
+    const Var out = e.out[0];
+    const Shape& shape = p_.type(out).shape;
+    if (e.prim == &iota_p) {
+      View v{out, 0, shape, Ints(shape.size(), 0)};
+      v.strides[static_cast<std::size_t>(e.params.get<std::int64_t>("dimension"))] = 1;
+      s_.view[at(out)] = std::move(v);
+      s_.origin[at(out)] = {Source::index, {}};
+      return true;
+    }
+    if (e.in.empty()) return false;
+    const bool of_variable = e.in[0].is_var();
+    std::vector<View> views;
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      const View from = of_variable ? s_.view[at(e.in[0].var)] : View{out, 0, {}, {}};
+      auto v = view_of(e, k, from, p_.type(e.out[k]));
+      if (!v) return false;
+      views.push_back(std::move(*v));
+    }
+    for (std::size_t k = 0; k < e.out.size(); ++k) s_.view[at(e.out[k])] = views[k];
+    if (!of_variable) s_.origin[at(out)] = {Source::number, e.in[0].literal};
+    return true;
+  }
+  View stored(Var v) const {
+    const Shape& shape = p_.type(v).shape;
+    if (order_[at(v)].empty()) return dense_view(v, shape);
+    Shape in_memory;
+    for (std::int64_t d : order_[at(v)]) in_memory.push_back(shape[static_cast<std::size_t>(d)]);
+    const Shape strides = row_major_strides(in_memory);
+    View out{v, 0, shape, Ints(shape.size(), 0)};
+    for (std::size_t i = 0; i < in_memory.size(); ++i) out.strides[static_cast<std::size_t>(order_[at(v)][i])] = strides[i];
+    return out;
+  }
+
+  // Whether this equation can write its result to such a view.
+  bool can_write(const Equation* e, const View& v) const {
+    if (e == nullptr) return false;
+    return e->prim == &concatenate_p || (is_compiled_dot(p_, *e) && dot_result(p_, *e, v));
+  }
+  // A reshape that must copy because its operand is transposed: the operand's producer writes in that
+  // order instead. The innermost dimension stays where it is, for the sake of other readers.
+  void choose_layouts() {
+    for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
+      const Equation& e = p_.eqns[i];
+      if (e.prim != &reshape_p || s_.is_view[i] || !e.in[0].is_var()) continue;
+      const View& v = s_.view[at(e.in[0].var)];
+      const Shape& whole = p_.type(v.root).shape;
+      if (v.offset != 0 || v.shape.size() != whole.size()) continue;
+      const Shape dense = row_major_strides(whole);
+      Ints order;
+      for (std::size_t d = 0; d < v.shape.size(); ++d) {
+        const auto same = std::find_if(dense.begin(), dense.end(), [&](std::int64_t s) { return s == v.strides[d]; });
+        if (same == dense.end()) break;
+        order.push_back(same - dense.begin());
+      }
+      Ints sorted = order;
+      std::sort(sorted.begin(), sorted.end());
+      const bool all = order.size() == whole.size() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
+      if (!all || order.back() + 1 != static_cast<std::int64_t>(order.size())) continue;
+      order_[at(v.root)] = order;
+      if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
+      else order_[at(v.root)].clear();
+    }
+  }
+  // Products that only a concatenation reads are written where it wants them.
+  void place_in_concatenations() {
+    for (const Equation& e : p_.eqns) {
+      if (e.prim != &concatenate_p) continue;
+      const auto axis = static_cast<std::size_t>(e.params.get<std::int64_t>("dimension"));
+      View part = s_.view[at(e.out[0])];
+      for (const Atom& a : e.in) {
+        part.shape = p_.type(a).shape;
+        if (a.is_var()) {
+          const Equation* maker = made_by_[at(a.var)];
+          const bool is_dot = maker != nullptr && maker->prim == &dot_general_p && order_[at(a.var)].empty();
+          if (is_dot && s_.uses[at(a.var)] == 1 && can_write(maker, part)) {
+            s_.view[at(a.var)] = part;
+            s_.uses[at(a.var)] = 0;
+            ++s_.uses[at(part.root)];
+          }
+        }
+        part.offset += part.shape[axis] * part.strides[axis];
+      }
+    }
+  }
+
+  const Program& p_;
+  Storage s_;
+  std::vector<Ints> order_;  // of stored variables: dimensions from outermost to innermost; empty: as they are
+  std::vector<const Equation*> made_by_;
+  bool any_layout_ = false;
+};
+
+}  // namespace
+
+Storage find_storage(const Program& p) { return StorageFinder(p).run(); }
+
+}  // namespace reprise::plan

@@ -1,0 +1,246 @@
+#include "runtime/assemble.h"
+
+#include <algorithm>
+
+#include "codegen/loop_dot.h"
+#include "control/records.h"
+#include "control/scan.h"
+#include "base/dtype.h"
+#include "plan/dot.h"
+#include "program/primitive.h"
+#include "runtime/threads.h"
+
+namespace reprise {
+namespace {
+
+using plan::DotStep;
+using plan::EvalStep;
+using plan::Kernel;
+using plan::LoopStep;
+using plan::Place;
+using plan::Region;
+using plan::Schedule;
+using plan::Step;
+using plan::View;
+
+std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+std::size_t padded(std::size_t bytes) { return (bytes + plan::memory_alignment - 1) / plan::memory_alignment * plan::memory_alignment; }
+
+class Assembler {
+ public:
+  Assembler(std::shared_ptr<const Schedule> s, const AssembleOptions& o) : s_(*s), options_(o) {
+    code_.schedule = std::move(s);
+    code_.threads = num_threads();
+  }
+
+  std::shared_ptr<const Code> run() {
+    prepare();
+    plan::MemoryRequest request;
+    request.outputs_given = options_.outputs_given;
+    request.in_place = options_.in_place;
+    for (const Prepared& p : prepared_) request.scratch_bytes.push_back(p.scratch_bytes);
+    code_.memory = plan::plan_memory(s_, request);
+    code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
+                                             (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      std::visit([&](const auto& what) { code_.instructions.push_back(instruction(i, what)); }, s_.steps[i].what);
+    }
+    return std::make_shared<const Code>(std::move(code_));
+  }
+
+ private:
+  struct Prepared {
+    std::shared_ptr<const codegen::CompiledKernel> kernel;
+    std::shared_ptr<const codegen::Matmul> matmul;
+    std::vector<std::shared_ptr<const Code>> bodies;
+    std::size_t scratch_bytes = 0;
+  };
+
+  // -------------------------------------------------------------------------------------- preparing
+  void prepare() {
+    prepared_.resize(s_.steps.size());
+    std::vector<const Kernel*> kernels;
+    std::vector<std::size_t> owners;
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
+        kernels.push_back(k);
+        owners.push_back(i);
+      }
+      if (const auto* d = std::get_if<DotStep>(&s_.steps[i].what)) prepare_dot(prepared_[i], s_.steps[i], *d);
+      if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
+    }
+    const auto compiled = codegen::compile_kernels(kernels);
+    for (std::size_t k = 0; k < owners.size(); ++k) {
+      Prepared& p = prepared_[owners[k]];
+      p.kernel = compiled[k];
+      p.scratch_bytes = padded(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
+    }
+  }
+  codegen::MatmulSpec matmul_spec(const Step& step, const DotStep& d) const {
+    const auto a = *plan::dot_operand(*d.eqn, 0, step.operands[0]), b = *plan::dot_operand(*d.eqn, 1, step.operands[1]);
+    codegen::MatmulSpec spec;
+    spec.dtype = s_.types[at(step.operands[0].root)].dtype;
+    spec.result = s_.types[at(d.eqn->out[0])].dtype;
+    spec.batch = a.batch;
+    spec.m = a.free;
+    spec.n = b.free;
+    spec.k = a.contracted;
+    spec.a_strides = a.batch_strides;
+    spec.b_strides = b.batch_strides;
+    spec.a_strides.insert(spec.a_strides.end(), {a.free_stride, a.contracted_stride});
+    spec.b_strides.insert(spec.b_strides.end(), {b.contracted_stride, b.free_stride});
+    const auto c = *plan::dot_result(*s_.program, *d.eqn, step.results[0]);
+    spec.c_strides = c.batch_strides;
+    spec.c_strides.insert(spec.c_strides.end(), {c.row_stride, c.column_stride});
+    return spec;
+  }
+  void prepare_dot(Prepared& p, const Step& step, const DotStep& d) {
+    const codegen::MatmulSpec spec = matmul_spec(step, d);
+    std::int64_t work = spec.m * spec.n * spec.k;
+    for (std::int64_t n : spec.batch) work *= n;
+    const bool small = work <= codegen::small_dot;
+    p.matmul = small || !codegen::can_matmul(spec) ? codegen::make_loop_dot(spec) : codegen::make_matmul(spec, code_.threads);
+    p.scratch_bytes = p.matmul->scratch_bytes();
+  }
+  void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
+    for (const auto& body : l.bodies) {
+      p.bodies.push_back(assemble(body, {.outputs_given = true, .in_place = options_.in_place}));
+      p.scratch_bytes = std::max(p.scratch_bytes, padded(p.bodies.back()->memory.arena_bytes));
+    }
+    if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
+    if (l.eqn->prim != &cond_p) {
+      for (Var v : carried(*l.eqn)) p.scratch_bytes += padded(s_.types[at(v)].nbytes());
+    }
+  }
+  // The outputs of a loop that are carried from step to step.
+  static std::vector<Var> carried(const Equation& e) {
+    if (e.prim == &while_p) return e.out;
+    const auto n = static_cast<std::ptrdiff_t>(scan_shape(e.params).carry);
+    return {e.out.begin(), e.out.begin() + n};
+  }
+
+  // ------------------------------------------------------------------------------------ instructions
+  Ref ref(const Place& p, std::size_t more = 0) const {
+    switch (p.region) {
+      case Region::none: return {arena_slot, 0};
+      case Region::arena: return {arena_slot, p.offset + more};
+      case Region::results: return {result_slot, p.offset + more};
+      case Region::argument: return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
+      case Region::own: break;
+    }
+    return {static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() + p.offset), more};
+  }
+  Ref ref(Var root, std::int64_t elements = 0) const {
+    return ref(code_.memory.places[at(root)], static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype));
+  }
+  Ref ref(const View& v) const { return v.root < 0 ? Ref{} : ref(v.root, v.offset); }
+  Ref scratch(std::size_t step, std::size_t more = 0) const { return ref(code_.memory.scratch[step], more); }
+
+  Instruction instruction(std::size_t i, const Kernel& k) const {
+    RunKernel r{prepared_[i].kernel, {}, scratch(i), {}};
+    r.sums = scratch(i, padded(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
+    for (const plan::Load& l : k.loads) {
+      if (l.source == plan::Source::memory) r.pointers.push_back(ref(l.root, l.offset));
+    }
+    for (const plan::Store& s : k.stores) r.pointers.push_back(ref(s.root, s.offset));
+    return r;
+  }
+  Instruction instruction(std::size_t i, const DotStep&) const {
+    const Step& step = s_.steps[i];
+    return RunMatmul{prepared_[i].matmul, ref(step.operands[0]), ref(step.operands[1]), ref(step.results[0]), scratch(i)};
+  }
+  Instruction instruction(std::size_t i, const EvalStep& e) const {
+    RunEval r{e.eqn, {}, {}};
+    for (std::size_t k = 0; k < e.eqn->in.size(); ++k) {
+      const View& v = s_.steps[i].operands[k];
+      r.operands.emplace_back(v.root < 0 ? Type{} : s_.program->type(e.eqn->in[k]), ref(v));
+    }
+    for (Var v : e.eqn->out) r.results.emplace_back(s_.types[at(v)], ref(v));
+    return r;
+  }
+  Instruction instruction(std::size_t i, const LoopStep& l) const {
+    if (l.eqn->prim == &scan_p) return scan(i, *l.eqn);
+    if (l.eqn->prim == &cond_p) return cond(i, *l.eqn);
+    return while_loop(i, *l.eqn);
+  }
+  static std::uint32_t input_slot(std::size_t k) { return static_cast<std::uint32_t>(first_argument_slot + k); }
+
+  // Bodies' arenas first, then the second places of carried values.
+  std::vector<RunScan::Carry> carries(std::size_t i, const Equation& e, std::size_t first_operand, std::size_t first_in,
+                                      std::size_t body_inputs) const {
+    std::size_t spare = 0;
+    for (const auto& body : prepared_[i].bodies) spare = std::max(spare, padded(body->memory.arena_bytes));
+    if (e.prim == &while_p) spare += plan::memory_alignment;
+    std::vector<RunScan::Carry> out;
+    const std::vector<Var> results = carried(e);
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      const std::size_t bytes = s_.types[at(results[k])].nbytes();
+      out.push_back({ref(s_.steps[i].operands[first_operand + k]), ref(results[k]), scratch(i, spare), bytes,
+                     input_slot(first_in + k), input_slot(body_inputs + k)});
+      spare += padded(bytes);
+    }
+    return out;
+  }
+  Instruction scan(std::size_t i, const Equation& e) const {
+    const ScanShape shape = scan_shape(e.params);
+    const auto consts = static_cast<std::size_t>(shape.consts), carry = static_cast<std::size_t>(shape.carry);
+    const std::vector<View>& operands = s_.steps[i].operands;
+    RunScan r;
+    r.body = prepared_[i].bodies[0];
+    r.length = shape.length;
+    r.reverse = e.params.get<bool>("reverse");
+    r.arena = scratch(i);
+    const Program& body = *r.body->schedule->program;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      if (k >= consts && k < consts + carry) continue;
+      r.inputs.push_back({ref(operands[k]), k < consts ? 0 : body.type(body.in[k]).nbytes()});
+      r.input_slots.push_back(input_slot(k));
+    }
+    r.carries = carries(i, e, consts, consts, operands.size());
+    for (std::size_t k = carry; k < e.out.size(); ++k) {
+      r.outputs.push_back({ref(e.out[k]), body.type(body.out[k]).nbytes()});
+      r.output_slots.push_back(input_slot(operands.size() + k));
+    }
+    return r;
+  }
+  Instruction cond(std::size_t i, const Equation& e) const {
+    RunCond r;
+    const std::vector<View>& operands = s_.steps[i].operands;
+    r.index = ref(operands[0]);
+    r.index_dtype = s_.program->type(e.in[0]).dtype;
+    r.branches = prepared_[i].bodies;
+    for (std::size_t k = 1; k < operands.size(); ++k) r.operands.push_back(ref(operands[k]));
+    for (Var v : e.out) r.results.push_back(ref(v));
+    r.arena = scratch(i);
+    return r;
+  }
+  Instruction while_loop(std::size_t i, const Equation& e) const {
+    RunWhile r;
+    const auto test_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
+    const auto body_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
+    const std::vector<View>& operands = s_.steps[i].operands;
+    r.condition = prepared_[i].bodies[0];
+    r.body = prepared_[i].bodies[1];
+    for (std::size_t k = 0; k < test_consts; ++k) r.condition_consts.push_back(ref(operands[k]));
+    for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
+    r.carries = carries(i, e, test_consts + body_consts, body_consts, body_consts + e.out.size());
+    std::size_t arena = 0;
+    for (const auto& body : prepared_[i].bodies) arena = std::max(arena, padded(body->memory.arena_bytes));
+    r.arena = scratch(i);
+    r.predicate = scratch(i, arena);
+    return r;
+  }
+
+  const Schedule& s_;
+  AssembleOptions options_;
+  Code code_;
+  std::vector<Prepared> prepared_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Code> assemble(std::shared_ptr<const Schedule> s, const AssembleOptions& options) {
+  return Assembler(std::move(s), options).run();
+}
+
+}  // namespace reprise

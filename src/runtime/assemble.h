@@ -1,0 +1,14 @@
+// From a schedule to code: kernels compiled, library calls prepared, memory planned.
+#pragma once
+
+#include "runtime/code.h"
+
+namespace reprise {
+
+struct AssembleOptions {
+  bool outputs_given = false;  // the body of a loop: outputs go where the caller says
+  bool in_place = true;
+};
+std::shared_ptr<const Code> assemble(std::shared_ptr<const plan::Schedule>, const AssembleOptions&);
+
+}  // namespace reprise

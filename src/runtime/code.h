@@ -1,0 +1,87 @@
+// A planned program as a list of instructions that run on memory slots.
+//
+// A slot is a base address that a run knows: the arena, the result block, every argument, every output
+// with a buffer of its own. Instructions refer to memory as (slot, offset).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <variant>
+
+#include "codegen/kernel.h"
+#include "codegen/matmul.h"
+#include "plan/memory.h"
+
+namespace reprise {
+
+struct Ref {
+  std::uint32_t slot = 0;
+  std::size_t offset = 0;  // bytes
+};
+inline constexpr std::uint32_t arena_slot = 0, result_slot = 1, first_argument_slot = 2;
+
+struct RunKernel {
+  std::shared_ptr<const codegen::CompiledKernel> kernel;
+  std::vector<Ref> pointers;
+  Ref scratch, sums;
+};
+struct RunMatmul {
+  std::shared_ptr<const codegen::Matmul> matmul;
+  Ref a, b, c, scratch;
+};
+// The plain evaluator on values that lie dense in memory.
+struct RunEval {
+  const Equation* eqn;
+  std::vector<std::pair<Type, Ref>> operands;  // literals: the equation has them
+  std::vector<std::pair<Type, Ref>> results;
+};
+
+struct Code;
+struct RunScan {
+  std::shared_ptr<const Code> body;
+  std::int64_t length = 0;
+  bool reverse = false;
+  struct Input {
+    Ref from;
+    std::size_t step_bytes = 0;  // of a scanned operand
+  };
+  std::vector<Input> inputs;         // constants and scanned operands: of body inputs that are not carried
+  std::vector<std::uint32_t> input_slots;
+  struct Carry {
+    Ref initial, result, spare;      // steps write to result and spare in turns; the last to result
+    std::size_t bytes = 0;
+    std::uint32_t in_slot = 0, out_slot = 0;
+  };
+  std::vector<Carry> carries;
+  std::vector<Input> outputs;        // stacked
+  std::vector<std::uint32_t> output_slots;
+  Ref arena;
+};
+struct RunCond {
+  Ref index;
+  Dtype index_dtype = Dtype::i32;
+  std::vector<std::shared_ptr<const Code>> branches;
+  std::vector<Ref> operands, results;
+  Ref arena;
+};
+struct RunWhile {
+  std::shared_ptr<const Code> condition, body;
+  std::vector<Ref> condition_consts, body_consts;
+  std::vector<RunScan::Carry> carries;
+  Ref predicate, arena;
+};
+
+using Instruction = std::variant<RunKernel, RunMatmul, RunEval, RunScan, RunCond, RunWhile>;
+
+struct Code {
+  std::shared_ptr<const plan::Schedule> schedule;
+  plan::MemoryPlan memory;
+  std::vector<Instruction> instructions;  // one per step
+  std::uint32_t slots = 0;
+  int threads = 1;  // that scratch memory is planned for
+};
+
+// Runs on the given slots; errors of the evaluator and of libraries are thrown.
+void run(const Code&, std::byte* const* slots);
+
+}  // namespace reprise

@@ -1,0 +1,43 @@
+#include "runtime/compile.h"
+
+#include "plan/keep.h"
+#include "plan/reduction.h"
+#include "remat/open.h"
+#include "runtime/assemble.h"
+#include "runtime/passes.h"
+#include "transform/cse.h"
+#include "transform/dce.h"
+#include "transform/inline.h"
+#include "transform/simplify.h"
+
+namespace reprise {
+namespace {
+
+Program drop_dead(const Program& p) { return dce(p, std::vector<bool>(p.out.size(), true)).program; }
+
+}  // namespace
+
+ProgramPtr lowered(const Program& source) {
+  Program p = apply_pass("inline", inline_calls, source);
+  p = apply_pass("open_mergeable", open_mergeable_checkpoints, std::move(p));
+  p = apply_pass("simplify", simplify, std::move(p));
+  p = apply_pass("cse", cse, std::move(p));
+  p = apply_pass("open", open_checkpoints, std::move(p));
+  p = apply_pass("dce", drop_dead, std::move(p));
+  p = apply_pass("split_reductions", plan::split_reductions, std::move(p));
+  p = apply_pass("keep", plan::keep, std::move(p));
+  return std::make_shared<const Program>(std::move(p));
+}
+
+std::shared_ptr<const Executable> compile(const Program& source) {
+  const ProgramPtr program = lowered(source);
+  std::shared_ptr<const plan::Schedule> schedule;
+  {
+    const PassTimer timer("schedule");
+    schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(program));
+  }
+  const PassTimer timer("assemble");
+  return std::make_shared<const Executable>(assemble(schedule, {}), source);
+}
+
+}  // namespace reprise

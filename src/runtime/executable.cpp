@@ -1,0 +1,58 @@
+#include "runtime/executable.h"
+
+#include <mutex>
+
+#include "base/memory.h"
+
+namespace reprise {
+namespace {
+
+Array output_in(const std::shared_ptr<const void>& owner, const std::byte* elements, const Type& type) {
+  auto data = std::make_shared<ArrayData>();
+  data->type = type;
+  data->elements = elements;
+  data->owner = owner;
+  return ArrayAccess::make(std::move(data));
+}
+
+}  // namespace
+
+Executable::Executable(std::shared_ptr<const Code> code, Program source)
+    : code_(std::move(code)), source_(std::move(source)) {}
+
+Arrays Executable::run(const Arrays& args) const {
+  const plan::Schedule& s = *code_->schedule;
+  const plan::MemoryPlan& memory = code_->memory;
+  std::vector<std::byte*> slots(code_->slots, nullptr);
+  std::shared_ptr<std::byte> arena, results;
+  if (memory.arena_bytes > 0) arena = allocate_buffer(memory.arena_bytes);
+  if (memory.result_bytes > 0) results = allocate_buffer(memory.result_bytes);
+  slots[arena_slot] = arena.get();
+  slots[result_slot] = results.get();
+  // Arguments are only read.
+  for (std::size_t i = 0; i < args.size(); ++i) slots[first_argument_slot + i] = const_cast<std::byte*>(content(args[i]).elements);
+  std::vector<NewArray> own;
+  for (Var v : memory.own) {
+    own.emplace_back(s.types[static_cast<std::size_t>(v)]);
+    slots[first_argument_slot + args.size() + own.size() - 1] = own.back().bytes();
+  }
+  reprise::run(*code_, slots.data());
+  Arrays finished;
+  for (NewArray& a : own) finished.push_back(std::move(a).finish());
+  Arrays out;
+  for (std::size_t k = 0; k < s.outputs.size(); ++k) {
+    const plan::View& v = s.outputs[k];
+    const Type type = s.program->type(s.program->out[k]);
+    if (v.root < 0) {
+      out.push_back(make_number(s.program->out[k].literal));
+      continue;
+    }
+    const plan::Place& place = memory.places[static_cast<std::size_t>(v.root)];
+    if (place.region == plan::Region::argument) out.push_back(with_type(args[place.offset], type));
+    else if (place.region == plan::Region::own) out.push_back(with_type(finished[place.offset], type));
+    else out.push_back(output_in(results, results.get() + place.offset, type));
+  }
+  return out;
+}
+
+}  // namespace reprise

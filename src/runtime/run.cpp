@@ -1,0 +1,169 @@
+#include <algorithm>
+#include <cstring>
+
+#include "array/place.h"
+#include "base/error.h"
+#include "program/primitive.h"
+#include "runtime/code.h"
+#include "runtime/threads.h"
+
+namespace reprise {
+namespace {
+
+using Slots = std::byte* const*;
+
+std::byte* address(Slots slots, const Ref& r) { return slots[r.slot] + r.offset; }
+
+struct KernelRun {
+  const codegen::CompiledKernel& kernel;
+  std::byte* const* pointers;
+  std::byte *scratch, *sums;
+  std::size_t scratch_stride;
+  std::atomic<std::int64_t> next{0};
+
+  void item(std::int64_t i, std::int64_t thread) const {
+    const plan::Loops& l = kernel.loops;
+    std::int64_t row_begin = 0, row_end = l.rows, column_begin = 0, column_end = l.columns;
+    if (l.by_columns) {
+      column_begin = i * l.block;
+      column_end = std::min(l.columns, column_begin + l.block);
+    } else if (kernel.finish != nullptr) {  // an item is a chunk of a segment
+      const std::int64_t per_segment = l.rows / l.segments, segment = i / l.chunks, chunk = i % l.chunks;
+      row_begin = segment * per_segment + chunk * l.chunk_rows;
+      row_end = segment * per_segment + std::min(per_segment, (chunk + 1) * l.chunk_rows);
+    } else {
+      row_begin = i * l.block;
+      row_end = std::min(l.rows, row_begin + l.block);
+    }
+    std::byte* own = scratch + static_cast<std::size_t>(thread) * scratch_stride;
+    kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
+  }
+};
+
+void run_one(const Code& code, const RunKernel& r, Slots slots) {
+  std::byte* few[16];
+  std::vector<std::byte*> many;
+  std::byte** pointers = few;
+  if (r.pointers.size() > std::size(few)) {
+    many.resize(r.pointers.size());
+    pointers = many.data();
+  }
+  for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
+  const codegen::CompiledKernel& k = *r.kernel;
+  KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes};
+  const std::int64_t threads = k.loops.items == 1 ? 1 : std::min<std::int64_t>({code.threads, num_threads(), k.loops.items});
+  if (threads == 1) {
+    for (std::int64_t i = 0; i < k.loops.items; ++i) run.item(i, 0);
+  } else {
+    auto work = [&](std::int64_t thread) {
+      for (std::int64_t i = run.next++; i < k.loops.items; i = run.next++) run.item(i, thread);
+    };
+    parallel_for(threads, work);
+  }
+  if (k.finish != nullptr) k.finish(pointers, run.sums);
+}
+
+void run_one(const Code&, const RunMatmul& r, Slots slots) {
+  const bool ok = r.matmul->run(address(slots, r.a), address(slots, r.b), nullptr, address(slots, r.c), address(slots, r.scratch));
+  if (!ok) fail<RuntimeError>("dot_general: the library failed");
+}
+
+Array borrowed(const Type& type, const std::byte* elements) {
+  auto data = std::make_shared<ArrayData>();
+  data->type = type;
+  data->elements = elements;
+  return ArrayAccess::make(std::move(data));
+}
+
+void run_one(const Code&, const RunEval& r, Slots slots) {
+  Arrays x;
+  for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
+    const Atom& a = r.eqn->in[i];
+    x.push_back(a.is_var() ? borrowed(r.operands[i].first, address(slots, r.operands[i].second)) : make_number(a.literal));
+  }
+  std::vector<Type> types;
+  for (const auto& [type, ref] : r.results) types.push_back(type);
+  const AtEquation at(r.eqn->at);
+  Arrays y;
+  if (types.size() == 1) {
+    const PlaceResults place({{&types[0], address(slots, r.results[0].second)}});
+    y = r.eqn->prim->eval(x, r.eqn->params, types);
+  } else {
+    y = r.eqn->prim->eval(x, r.eqn->params, types);
+  }
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    std::byte* to = address(slots, r.results[k].second);
+    const std::byte* from = content(y[k]).elements;
+    if (types[k].nbytes() > 0 && from != to) std::memcpy(to, from, types[k].nbytes());
+  }
+}
+
+void run_one(const Code&, const RunScan& r, Slots slots) {
+  std::vector<std::byte*> inner(r.body->slots, nullptr);
+  inner[arena_slot] = address(slots, r.arena);
+  for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = address(slots, c.initial);
+  for (std::int64_t k = 0; k < r.length; ++k) {
+    const auto i = static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
+    for (std::size_t n = 0; n < r.inputs.size(); ++n) inner[r.input_slots[n]] = address(slots, r.inputs[n].from) + i * r.inputs[n].step_bytes;
+    for (std::size_t n = 0; n < r.outputs.size(); ++n) inner[r.output_slots[n]] = address(slots, r.outputs[n].from) + i * r.outputs[n].step_bytes;
+    const bool to_result = (r.length - 1 - k) % 2 == 0;
+    for (const RunScan::Carry& c : r.carries) inner[c.out_slot] = address(slots, to_result ? c.result : c.spare);
+    run(*r.body, inner.data());
+    for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
+  }
+  if (r.length > 0) return;
+  for (const RunScan::Carry& c : r.carries) std::memcpy(address(slots, c.result), address(slots, c.initial), c.bytes);
+}
+
+std::int64_t read_index(const std::byte* from, Dtype d) {
+  if (d == Dtype::bool_) return *from != std::byte{0} ? 1 : 0;
+  return *reinterpret_cast<const std::int32_t*>(from);
+}
+
+void run_one(const Code&, const RunCond& r, Slots slots) {
+  const auto last = static_cast<std::int64_t>(r.branches.size()) - 1;
+  const std::int64_t chosen = std::clamp<std::int64_t>(read_index(address(slots, r.index), r.index_dtype), 0, last);
+  const Code& branch = *r.branches[static_cast<std::size_t>(chosen)];
+  std::vector<std::byte*> inner(branch.slots, nullptr);
+  inner[arena_slot] = address(slots, r.arena);
+  for (std::size_t i = 0; i < r.operands.size(); ++i) inner[first_argument_slot + i] = address(slots, r.operands[i]);
+  for (std::size_t i = 0; i < r.results.size(); ++i) inner[first_argument_slot + r.operands.size() + i] = address(slots, r.results[i]);
+  run(branch, inner.data());
+}
+
+void run_one(const Code&, const RunWhile& r, Slots slots) {
+  std::vector<std::byte*> test(r.condition->slots, nullptr), step(r.body->slots, nullptr);
+  test[arena_slot] = step[arena_slot] = address(slots, r.arena);
+  for (std::size_t i = 0; i < r.condition_consts.size(); ++i) test[first_argument_slot + i] = address(slots, r.condition_consts[i]);
+  for (std::size_t i = 0; i < r.body_consts.size(); ++i) step[first_argument_slot + i] = address(slots, r.body_consts[i]);
+  const std::size_t test_carry = first_argument_slot + r.condition_consts.size();
+  std::byte* const predicate = test[test_carry + r.carries.size()] = address(slots, r.predicate);
+  for (std::size_t i = 0; i < r.carries.size(); ++i) {
+    std::memcpy(address(slots, r.carries[i].result), address(slots, r.carries[i].initial), r.carries[i].bytes);
+  }
+  for (bool in_result = true;; in_result = !in_result) {
+    for (std::size_t i = 0; i < r.carries.size(); ++i) {
+      const RunScan::Carry& c = r.carries[i];
+      test[test_carry + i] = step[c.in_slot] = address(slots, in_result ? c.result : c.spare);
+      step[c.out_slot] = address(slots, in_result ? c.spare : c.result);
+    }
+    run(*r.condition, test.data());
+    if (*predicate == std::byte{0}) {
+      for (const RunScan::Carry& c : r.carries) {
+        if (!in_result) std::memcpy(address(slots, c.result), address(slots, c.spare), c.bytes);
+      }
+      return;
+    }
+    run(*r.body, step.data());
+  }
+}
+
+}  // namespace
+
+void run(const Code& code, std::byte* const* slots) {
+  for (const Instruction& i : code.instructions) {
+    std::visit([&](const auto& r) { run_one(code, r, slots); }, i);
+  }
+}
+
+}  // namespace reprise

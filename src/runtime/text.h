@@ -1,0 +1,12 @@
+// The planned program as text: one line per instruction.
+#pragma once
+
+#include <string>
+
+#include "runtime/code.h"
+
+namespace reprise {
+
+std::string to_text(const Code&);
+
+}  // namespace reprise

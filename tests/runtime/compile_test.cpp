@@ -1,0 +1,119 @@
+#include "runtime/compile.h"
+
+#include <doctest/doctest.h>
+#include <reprise/reprise.h>
+
+#include <cmath>
+
+#include "random_program.h"
+
+namespace rp = reprise;
+using rp::Array;
+using rp::Arrays;
+
+namespace {
+
+double largest_difference(const Array& got, const Array& expected) {
+  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
+  double scale = 0, worst = 0;
+  for (double v : b) scale = std::max(scale, std::abs(v));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst / std::max(scale, 1e-3);
+}
+
+Array ramp(rp::Shape shape, double from, double to) {
+  std::int64_t n = 1;
+  for (std::int64_t d : shape) n *= d;
+  std::vector<float> v;
+  for (std::int64_t i = 0; i < n; ++i) v.push_back(static_cast<float>(from + (to - from) * static_cast<double>((i * 7919) % n) / static_cast<double>(n)));
+  return rp::array(v).reshape(shape);
+}
+
+template <class F, class... A>
+void check_equal(const char* what, double tolerance, F f, const A&... args) {
+  INFO(std::string(what));
+  const Arrays expected = rp::tree_leaves(f(args...)), got = rp::tree_leaves(rp::jit(f)(args...));
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t k = 0; k < got.size(); ++k) {
+    CHECK(got[k].type() == expected[k].type());
+    CHECK(largest_difference(got[k], expected[k]) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("random programs and their gradients compile to what the evaluator computes") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    INFO("seed ", seed);
+    const auto program = random_program::make(seed);
+    const auto step = rp::value_and_grad(program.loss);
+    const auto [value, gradient] = step(program.args);
+    const auto [compiled_value, compiled_gradient] = rp::jit(step)(program.args);
+    CHECK(largest_difference(compiled_value, value) <= 1e-11);
+    for (std::size_t k = 0; k < gradient.size(); ++k) {
+      if (rp::is_floating(gradient[k].dtype())) CHECK(largest_difference(compiled_gradient[k], gradient[k]) <= 1e-10);
+    }
+  }
+}
+
+TEST_CASE("rows, columns and tails of every length agree with the evaluator") {
+  for (std::int64_t rows : {1, 2, 3, 17, 130}) {
+    for (std::int64_t columns : {1, 2, 15, 16, 17, 33, 64, 100, 257}) {
+      INFO(rows, " x ", columns);
+      const Array x = ramp({rows, columns}, -2, 2);
+      check_equal("softmax", 1e-5, [](Array v) { return rp::nn::softmax(v, -1); }, x);
+      check_equal("over rows", 1e-5, [](Array v) { return rp::sum(rp::sin(v), 0); }, x);
+      check_equal("along rows", 1e-5, [](Array v) { return rp::max(rp::sin(v), 1); }, x);
+      check_equal("all", 1e-5, [](Array v) { return rp::sum(v * v); }, x);
+      check_equal("transposed", 0, [](Array v) { return rp::transpose(v) * 2.f; }, x);
+    }
+  }
+}
+
+TEST_CASE("large reductions are split and still agree") {
+  const Array x = ramp({300, 1000}, 0, 1), y = ramp({4, 70000}, 0, 1), z = ramp({3, 50, 40}, 0, 1);
+  check_equal("sum of all", 1e-5, [](Array v) { return rp::sum(v); }, x);
+  check_equal("wide columns", 1e-5, [](Array v) { return rp::sum(v, 0); }, y);
+  check_equal("middle", 1e-5, [](Array v) { return rp::sum(v, 1); }, z);
+  check_equal("outer and inner", 1e-5, [](Array v) { return rp::sum(v, {0, 2}); }, z);
+  check_equal("mean and variance", 1e-4, [](Array v) { return rp::var(v, -1); }, x);
+}
+
+TEST_CASE("results written in parts are complete when they are read") {
+  const Array x = ramp({6, 5}, -1, 1);
+  check_equal("concatenate", 1e-6, [](Array v) { return rp::sin(rp::concatenate({rp::cos(v), v, rp::transpose(rp::transpose(v))}, 0)); }, x);
+  check_equal("inner axis", 1e-6, [](Array v) { return rp::sum(rp::concatenate({v * 2.f, v}, 1), 1); }, x);
+  check_equal("pad", 1e-6, [](Array v) { return rp::exp(rp::pad(rp::sin(v), {{1, 2}, {0, 3}})); }, x);
+}
+
+TEST_CASE("an output that is an argument is the argument itself") {
+  const Array x = ramp({300, 300}, 0, 1);
+  const auto f = rp::jit([](Array v) { return std::pair{v, v * 2.f}; });
+  const auto [same, twice] = f(x);
+  CHECK(same.data<float>().data() == x.data<float>().data());
+  CHECK(twice.data<float>()[1] == 2 * x.data<float>()[1]);
+}
+
+TEST_CASE("the plan's peak is what a run takes") {
+  const Array x = ramp({256, 512}, -1, 1), w = ramp({512, 512}, -0.1, 0.1);
+  for (bool remat : {false, true}) {
+    auto layer = [](Array W, Array v) { return rp::tanh(rp::matmul(v, W)); };
+    const auto step = rp::jit(rp::value_and_grad([&, layer](Array W, Array v) {
+      for (int i = 0; i < 6; ++i) v = remat ? rp::checkpoint(layer)(W, v) : layer(W, v);
+      return rp::sum(v);
+    }));
+    const auto memory = step.lower(w, x).compile().memory_analysis();
+    step(w, x);
+    rp::reset_peak_live_bytes();
+    const std::size_t before = rp::live_bytes();
+    const auto out = step(w, x);
+    CHECK(rp::peak_live_bytes() - before <= memory.peak_bytes + 4096);
+    CHECK(rp::peak_live_bytes() - before + 4096 >= memory.peak_bytes);
+  }
+}
+
+TEST_CASE("compiled functions refuse other types") {
+  const auto compiled = rp::jit([](Array v) { return v + 1.f; }).lower(rp::ones({3})).compile();
+  CHECK(compiled(rp::ones({3})).data<float>()[0] == 2);
+  CHECK_THROWS_WITH_AS(compiled(rp::ones({4})), doctest::Contains("argument types differ"), rp::TypeError);
+}
