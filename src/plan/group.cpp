@@ -208,6 +208,82 @@ bool Group::merge(const Group& other) {
   return true;
 }
 
+bool Group::is_light(Var value, const std::function<bool(Var)>& stays, const std::vector<Var>& stored) const {
+  constexpr std::size_t few = 16;
+  std::vector<std::size_t> queue{node_of_.at(value)};
+  std::vector<bool> seen(kernel_.nodes.size(), false);
+  for (Var v : stored) seen[node_of_.at(v)] = kernel_.nodes[node_of_.at(v)].kind != NodeKind::column_reduce;
+  std::size_t operations = 0;
+  while (!queue.empty()) {
+    const std::size_t n = queue.back();
+    queue.pop_back();
+    if (seen[n]) continue;
+    seen[n] = true;
+    const Node& node = kernel_.nodes[n];
+    if (node.kind == NodeKind::load) {
+      const Load& l = kernel_.loads[node.load];
+      if (l.source == Source::memory && !stays(l.root)) return false;
+      continue;
+    }
+    if (node.kind != NodeKind::op || ++operations > few) return false;
+    queue.insert(queue.end(), node.in.begin(), node.in.end());
+  }
+  return true;
+}
+
+std::vector<std::size_t> Group::prune(const std::vector<std::size_t>& wanted) {
+  constexpr auto gone = static_cast<std::size_t>(-1);
+  std::vector<bool> used(kernel_.nodes.size(), false);
+  for (std::size_t n : wanted) used[n] = true;
+  for (std::size_t n = used.size(); n-- > 0;) {
+    for (std::size_t i : kernel_.nodes[n].in) used[i] = used[i] || used[n];
+  }
+  std::vector<std::size_t> now(used.size(), gone);
+  std::vector<Node> nodes;
+  std::vector<Load> loads;
+  for (std::size_t n = 0; n < used.size(); ++n) {
+    if (!used[n]) continue;
+    Node node = std::move(kernel_.nodes[n]);
+    for (std::size_t& i : node.in) i = now[i];
+    if (node.kind == NodeKind::load) {
+      loads.push_back(std::move(kernel_.loads[node.load]));
+      node.load = loads.size() - 1;
+    }
+    now[n] = nodes.size();
+    nodes.push_back(std::move(node));
+  }
+  kernel_.nodes = std::move(nodes);
+  kernel_.loads = std::move(loads);
+  auto any = [&](NodeKind kind) {
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const Node& n) { return n.kind == kind; });
+  };
+  kernel_.has_row_reduce = any(NodeKind::row_reduce);
+  kernel_.has_column_reduce = any(NodeKind::column_reduce);
+  return now;
+}
+
+Group Group::only(const std::vector<Var>& values, const std::vector<Var>& stored) const {
+  Group part = *this;
+  for (Var v : stored) {
+    Node& node = part.kernel_.nodes[node_of_.at(v)];
+    if (node.kind == NodeKind::column_reduce) continue;
+    part.kernel_.loads.push_back({Source::memory, node.type.dtype, 0, canonical_strides(node.per_row), {}, v});
+    Node read;
+    read.kind = NodeKind::load;
+    read.load = part.kernel_.loads.size() - 1;
+    read.type = Type{node.type.dtype, {}};
+    read.per_row = node.per_row;
+    node = std::move(read);
+  }
+  part.kernel_.stores.clear();
+  part.node_of_.clear();
+  std::vector<std::size_t> wanted;
+  for (Var v : values) wanted.push_back(node_of_.at(v));
+  const std::vector<std::size_t> now = part.prune(wanted);
+  for (Var v : values) part.node_of_[v] = now[node_of_.at(v)];
+  return part;
+}
+
 Kernel Group::finish(const std::vector<std::pair<Var, Type>>& stored) && {
   for (const auto& [root, type] : stored) {
     const std::size_t n = node_of_.at(root);
@@ -215,6 +291,10 @@ Kernel Group::finish(const std::vector<std::pair<Var, Type>>& stored) && {
     const bool columns = node.kind == NodeKind::column_reduce;
     kernel_.stores.push_back({n, root, type.dtype, 0, columns ? Ints{} : canonical_strides(node.per_row)});
   }
+  std::vector<std::size_t> wanted;
+  for (const Store& s : kernel_.stores) wanted.push_back(s.node);
+  const std::vector<std::size_t> now = prune(wanted);
+  for (Store& s : kernel_.stores) s.node = now[s.node];
   return std::move(kernel_);
 }
 

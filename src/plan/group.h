@@ -1,6 +1,7 @@
 // A kernel that is still growing.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 
 #include "plan/kernel.h"
@@ -45,7 +46,14 @@ class Group {
   bool is_per_row(const Shape& shape) const;  // values of this shape stand for rows, not for elements
   const std::unordered_map<Var, std::size_t>& values() const { return node_of_; }
 
-  // The finished kernel, storing these values (root, type).
+  // A value that is made by few elementwise operations from memory that `stays` and from values that are
+  // `stored`: it can be made again.
+  bool is_light(Var value, const std::function<bool(Var)>& stays, const std::vector<Var>& stored) const;
+  void forget(Var value) { node_of_.erase(value); }  // it is not made here any more
+  // The part of this group that makes these values, and nothing else; stored ones are read.
+  Group only(const std::vector<Var>& values, const std::vector<Var>& stored) const;
+
+  // The finished kernel, storing these values (root, type); what they do not need is gone.
   Kernel finish(const std::vector<std::pair<Var, Type>>& stored) &&;
 
  private:
@@ -53,6 +61,8 @@ class Group {
   Ints strides_over(const View& v) const;           // over the domain
   Ints canonical_strides(bool per_row) const;       // of a value made here
   std::size_t load(const Operand& x, const Ints& strides);
+  // Drops nodes and loads that these nodes do not need; where each node is now.
+  std::vector<std::size_t> prune(const std::vector<std::size_t>& wanted);
 
   Kernel kernel_;
   std::unordered_map<Var, std::size_t> node_of_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ops/records.h"
 #include "plan/min_cut.h"
@@ -30,19 +32,42 @@ class Cutter {
   explicit Cutter(Program p) : p_(std::move(p)), is_copy_(p_.eqns.size(), false) {}
 
   Program run() {
+    std::unordered_set<Var> tried;  // points where cutting gains nothing, by what the equation there makes
     for (int n = 0; n < max_cuts; ++n) {
       const Roots roots = find_roots(p_);
       const std::vector<std::size_t> live = live_bytes(p_, roots);
-      if (live.empty()) break;
-      const auto peak = std::max_element(live.begin(), live.end());
-      if (*peak < small_program || !cut(static_cast<std::size_t>(peak - live.begin()), roots, *peak)) break;
+      const std::size_t highest = peak_of(live);
+      if (highest < small_program) break;
+      const auto t = highest_point(live, tried);
+      if (!t || live[*t] < highest / 10 * 8) break;
+      const Var mark = p_.eqns[*t].out[0];
+      if (!cut(*t, roots, live)) tried.insert(mark);
     }
     return std::move(p_);
   }
 
  private:
-  // Cuts before equation t, if that lowers the peak.
-  bool cut(std::size_t t, const Roots& roots, std::size_t peak) {
+  // Between products, chains of cheap equations become kernels and their values need no memory: only
+  // what lives while something else runs counts.
+  bool counts(std::size_t i) const { return !is_cheap(p_.eqns[i]) && !p_.eqns[i].out.empty(); }
+  std::size_t peak_of(const std::vector<std::size_t>& live) const {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (counts(i)) most = std::max(most, live[i]);
+    }
+    return most;
+  }
+  std::optional<std::size_t> highest_point(const std::vector<std::size_t>& live, const std::unordered_set<Var>& tried) const {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < live.size(); ++i) {
+      if (!counts(i) || tried.contains(p_.eqns[i].out[0])) continue;
+      if (!best || live[i] > live[*best]) best = i;
+    }
+    return best;
+  }
+
+  // Cuts before equation t, if that lowers what lives there and raises the peak nowhere.
+  bool cut(std::size_t t, const Roots& roots, const std::vector<std::size_t>& live) {
     made_by_.clear();
     for (std::size_t i = 0; i < t; ++i) {
       for (Var v : p_.eqns[i].out) made_by_[v] = i;
@@ -52,9 +77,8 @@ class Cutter {
     Program before = p_;
     const std::vector<bool> copies_before = is_copy_;
     repeat_after(t, kept);
-    const std::vector<std::size_t> live = live_bytes(p_, find_roots(p_));
-    const std::size_t now = *std::max_element(live.begin(), live.end());
-    if (now + peak / 100 < peak) return true;
+    const std::vector<std::size_t> now = live_bytes(p_, find_roots(p_));
+    if (now[t] + live[t] / 100 < live[t] && peak_of(now) <= peak_of(live)) return true;
     p_ = std::move(before);
     is_copy_ = copies_before;
     return false;

@@ -101,7 +101,31 @@ class Scheduler {
   }
   void close_if_open(const Operand& x) {
     const Open g = owner(x);
-    if (g != open_.end()) close(g);
+    if (g == open_.end()) return;
+    leave_light_values(g, x.view.root);
+    close(g);
+  }
+  // Large values that later readers can make again from memory that is there anyway are not stored with
+  // the one that is wanted now: they move to a group of their own.
+  void leave_light_values(Open g, Var wanted) {
+    constexpr std::size_t large = 256 << 10;
+    std::vector<std::pair<std::size_t, Var>> later;  // by node: operands come first
+    std::vector<Var> stored, light;
+    if (pending_[at(wanted)] > 1) stored.push_back(wanted);
+    for (const auto& [var, node] : g->values()) {
+      if (var == wanted || pending_[at(var)] == 0) continue;
+      if (out_.types[at(var)].nbytes() < large) stored.push_back(var);
+      else later.emplace_back(node, var);
+    }
+    std::sort(later.begin(), later.end());
+    const auto stays = [&](Var root) { return is_argument_[at(root)] || pending_[at(root)] > 0; };
+    for (const auto& [node, var] : later) (g->is_light(var, stays, stored) ? light : stored).push_back(var);
+    if (light.empty()) return;
+    const Open rest = open_.insert(open_.end(), g->only(light, stored));
+    for (Var v : light) {
+      g->forget(v);
+      owner_[v] = rest;
+    }
   }
   // Groups that write parts of a value must be done before anyone reads it.
   void close_writers(Var root) {

@@ -1,10 +1,13 @@
 #include "runtime/compile.h"
 
+#include <cstdio>
+
 #include "plan/keep.h"
 #include "plan/reduction.h"
 #include "remat/open.h"
 #include "runtime/assemble.h"
 #include "runtime/passes.h"
+#include "runtime/text.h"
 #include "transform/cse.h"
 #include "transform/dce.h"
 #include "transform/inline.h"
@@ -36,8 +39,13 @@ std::shared_ptr<const Executable> compile(const Program& source) {
     const PassTimer timer("schedule");
     schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(program));
   }
-  const PassTimer timer("assemble");
-  return std::make_shared<const Executable>(assemble(schedule, {}), source);
+  std::shared_ptr<const Code> code;
+  {
+    const PassTimer timer("assemble");
+    code = assemble(schedule, {.in_place = !pass_is_disabled("in_place")});
+  }
+  if (pass_is_dumped("assemble")) std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
+  return std::make_shared<const Executable>(std::move(code), source);
 }
 
 }  // namespace reprise

@@ -26,6 +26,8 @@ bool listed(const char* variable, std::string_view name) {
 
 bool pass_is_disabled(const char* name) { return listed("REPRISE_DISABLE", name); }
 
+bool pass_is_dumped(const char* name) { return listed("REPRISE_DUMP", name); }
+
 PassTimer::PassTimer(const char* name) : name_(name), begin_(std::chrono::steady_clock::now()) {}
 PassTimer::~PassTimer() {
   if (!listed("REPRISE_TIME", name_)) return;
@@ -39,7 +41,7 @@ Program apply_pass(const char* name, Program (*pass)(const Program&), Program p)
     p = pass(p);
     check_after(name, p);
   }
-  if (listed("REPRISE_DUMP", name)) std::fprintf(stderr, "reprise: after %s\n%s\n", name, to_text(p).c_str());
+  if (pass_is_dumped(name)) std::fprintf(stderr, "reprise: after %s\n%s\n", name, to_text(p).c_str());
   return p;
 }
 
