@@ -20,7 +20,7 @@ const char* title_of(Kind kind) {
     case Kind::shape: return "Shapes";
     case Kind::dot: return "Products";
     case Kind::conv: return "Convolutions";
-    case Kind::index: return "Indexing and sorting";
+    case Kind::index: return "Indexing, sorting and random numbers";
     case Kind::constant: return "Constants";
     case Kind::call: return "Calls";
     case Kind::name: return "Names";

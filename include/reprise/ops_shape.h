@@ -73,6 +73,7 @@ using IndexMode = lax::GatherScatterMode;
 struct TakeOptions {
   IndexMode mode = IndexMode::fill_or_drop;
   std::optional<double> fill_value = std::nullopt;  // default: NaN, or the extreme integer
+  bool unique_indices = false;                      // a promise
 };
 // Elements by number along an axis (of the flattened array when no axis is given).
 Array take(Operand x, Operand indices, std::optional<std::int64_t> axis = std::nullopt,

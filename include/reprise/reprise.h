@@ -11,4 +11,5 @@
 #include "reprise/lax.h"       // IWYU pragma: export
 #include "reprise/ops.h"       // IWYU pragma: export
 #include "reprise/program.h"   // IWYU pragma: export
+#include "reprise/random.h"    // IWYU pragma: export
 #include "reprise/remat.h"     // IWYU pragma: export

@@ -63,7 +63,8 @@ GradOutputs value_and_grad(const Callee& f, const Arrays& args, const std::vecto
   Tangents cts;
   for (std::size_t i = 0; i < lin.out.size(); ++i) {
     if (!lin.nonzero[i]) continue;
-    cts.push_back(i == 0 ? Tangent(lax::const_like(lin.out[0], 1)) : std::nullopt);
+    const Type& out = lin.out[i].type();
+    cts.push_back(i == 0 ? Tangent(make_number(make_literal(out.dtype, 1, out.weak_type))) : std::nullopt);
   }
   Primals inputs(std::make_move_iterator(lin.residuals.begin()),
                  std::make_move_iterator(lin.residuals.end()));

@@ -54,8 +54,8 @@ std::int64_t scan_length(const Arrays& xs, std::optional<std::int64_t> given) {
   return *length;
 }
 
-// A carry must keep its type. A weakly typed start takes the type that the body gives it; returns
-// whether something changed.
+// A carry must keep its shape and dtype; its weakness may change. A weakly typed start of another dtype
+// takes the one common to it and the body's result; returns whether something changed.
 bool settle_carry(const char* op, Arrays& init, const Types& out) {
   bool changed = false;
   if (out.size() < init.size()) {
@@ -64,11 +64,10 @@ bool settle_carry(const char* op, Arrays& init, const Types& out) {
   }
   for (std::size_t k = 0; k < init.size(); ++k) {
     const Type &in = init[k].type(), &now = out[k];
-    const bool same = in.dtype == now.dtype && in.shape == now.shape;
-    if (same && in.weak_type == now.weak_type) continue;
-    if (same && now.weak_type) continue;  // a strong start may meet a weak result
+    if (in.dtype == now.dtype && in.shape == now.shape) continue;
     if (in.weak_type && in.shape == now.shape) {
-      init[k] = lax::convert(init[k], now.dtype, now.weak_type);
+      const Dtype common = promote_types(in.dtype, in.weak_type, now.dtype, now.weak_type).dtype;
+      init[k] = lax::convert(init[k], common, /*weak_type=*/false);
       changed = true;
       continue;
     }

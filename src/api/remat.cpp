@@ -9,6 +9,7 @@
 #include "api/flat.h"
 #include "api/inspect.h"
 #include "control/body.h"
+#include "control/records.h"
 #include "ops/records.h"
 #include "remat/checkpoint.h"
 #include "reprise/remat.h"
@@ -16,11 +17,15 @@
 namespace reprise {
 namespace {
 
-void collect_names(const Program& p, std::set<std::string>& names) {
+// False if there may be more: the forward function of a custom_vjp is traced when it is differentiated.
+bool collect_names(const Program& p, std::set<std::string>& names) {
+  bool all = true;
   for (const Equation& e : p.eqns) {
     if (e.prim == &name_p) names.insert(e.params.get<std::string>("name"));
-    for_each_program(e.params, [&](const ProgramPtr& inner) { collect_names(*inner, names); });
+    all = all && e.prim != &custom_vjp_call_p;
+    for_each_program(e.params, [&](const ProgramPtr& inner) { all = collect_names(*inner, names) && all; });
   }
+  return all;
 }
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
@@ -43,7 +48,7 @@ void check_names(const Policy& policy, const Program& body, bool strict) {
   const std::vector<std::string> wanted = policy.names();
   if (wanted.empty()) return;
   std::set<std::string> there;
-  collect_names(body, there);
+  if (!collect_names(body, there)) return;
   for (const std::string& name : wanted) {
     if (there.count(name)) continue;
     const auto nearest = std::min_element(there.begin(), there.end(), [&](const auto& a, const auto& b) {

@@ -7,8 +7,10 @@
 #include <unordered_map>
 
 #include "control/body.h"
+#include "control/contract.h"
 #include "control/records.h"
 #include "transform/dce.h"
+#include "transform/inline.h"
 #include "transform/jvp.h"
 #include "transform/partial_eval.h"
 #include "transform/transpose.h"
@@ -32,7 +34,7 @@ Types jit_type(const Types& in, const Params& params) {
 }
 
 Arrays jit_eval(const Arrays& x, const Params& params, const Types&) {
-  return eval(*body_of(params), x);
+  return params.find(contracts) ? eval_contracted(*body_of(params), x) : eval(*body_of(params), x);
 }
 
 Duals jit_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
@@ -176,8 +178,10 @@ Arrays with_wide_numbers(Arrays args) {
 }
 }  // namespace
 
-Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& given) {
-  if (target_trace(given) == nullptr) return f(given);
+namespace {
+// One jit equation of f as a program, or its result when nothing is traced.
+Arrays bind_function(const std::string& name, const FlatFunction& f, const Arrays& given,
+                     Params params) {
   const Arrays args = with_wide_numbers(given);
   Types types;
   for (const Array& a : args) types.push_back(a.type());
@@ -189,7 +193,16 @@ Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& gi
   };
   Traced t = trace(located, types, {.transform = "jit", .name = name, .body = true});
   t.program = intern("jit:" + name, std::move(t.program));
-  return jit_p.bind(concat(t.consts, args), {{"name", name}, {"jaxpr", t.program}});
+  return jit_p.bind(concat(t.consts, args), params.with("name", name).with("jaxpr", t.program));
+}
+}  // namespace
+
+Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& args) {
+  if (target_trace(args) == nullptr) return f(args);
+  return bind_function(name, f, args, {});
+}
+Array contracting_call(const std::string& name, const FlatFunction& f, const Arrays& args) {
+  return bind_function(name, f, args, {{contracts, true}})[0];
 }
 
 }  // namespace reprise

@@ -13,5 +13,7 @@ Arrays jit_call(const std::string& name, const FlatFunction& f, const Arrays& ar
 inline Array jit_call1(const std::string& name, const FlatFunction& f, const Arrays& args) {
   return jit_call(name, f, args)[0];
 }
+// The same with contracted products (control/contract.h), evaluated as a whole when nothing is traced.
+Array contracting_call(const std::string& name, const FlatFunction& f, const Arrays& args);
 
 }  // namespace reprise

@@ -129,6 +129,20 @@ Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) 
   return {std::move(out), spread(lin->nonzero, tangents)};
 }
 
+namespace {
+
+// The body whose carry has the weakness of its results: cotangents of the carry start with theirs.
+Program with_settled_carry(const Program& body, const ScanShape& s) {
+  Program settled = body;
+  for (std::size_t k = 0; k < s.carry; ++k) {
+    const auto carry = static_cast<std::size_t>(body.in[s.consts + k]);
+    settled.types[carry].weak_type = body.type(body.out[k]).weak_type;
+  }
+  return settled;
+}
+
+}  // namespace
+
 // Binders of the linear scan: [constant residuals, dconsts, dcarry, dxs, stacked residuals].
 // Transposed: consts [constant residuals], carry [ct of consts, ct carry], xs [ct ys, stacked
 // residuals]; results: ct of consts, ct carry, ct of xs.
@@ -171,6 +185,7 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, c
   }
   const std::string key = mask_key(str("scan_transpose", s.consts, ",", s.carry), linear) + mask_key("/", given);
   const auto transposed = derive<Traced>(body, key, [&] {
+    const Program settled = with_settled_carry(body, s);
     auto step = [&](const Arrays& a) {
       std::size_t next = 0, stacked = a.size() - (x.size() - split - count(split, x.size()));
       Primals primals(x.size());
@@ -185,7 +200,7 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, c
       initial.resize(count(0, x.size()));
       for (bool g : given) cts.push_back(g ? Tangent(a[next++]) : std::nullopt);
       Arrays out;
-      const Tangents back = backward(body, std::move(primals), std::move(cts), std::move(initial));
+      const Tangents back = backward(settled, std::move(primals), std::move(cts), std::move(initial));
       std::size_t input = 0;
       for (std::size_t k = 0; k < back.size(); ++k, ++input) {
         while (!linear[input]) ++input;

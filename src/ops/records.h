@@ -34,6 +34,9 @@ extern const Primitive  // reduce.cpp, cumulative.cpp, sort.cpp, window.cpp
     reduce_sum_p, reduce_prod_p, reduce_max_p, reduce_min_p, reduce_and_p, reduce_or_p, argmax_p,
     argmin_p, cumsum_p, cumprod_p, cummax_p, cummin_p, sort_p, top_k_p, reduce_window_max_p,
     reduce_window_min_p, reduce_window_sum_p, select_and_scatter_add_p, select_and_gather_add_p;
+extern const Primitive  // random.cpp
+    random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p, random_bits_p,
+    threefry2x32_p;
 extern const Primitive dot_general_p;            // dot.cpp
 extern const Primitive conv_general_dilated_p;   // conv.cpp
 extern const Primitive name_p;                   // name.cpp

@@ -68,7 +68,8 @@ std::optional<DotResult> dot_result(const Program& p, const Equation& e, const V
     (d < batch + rows ? row_dims : column_dims).push_back(d);
   }
   const auto r = merged(v, row_dims), c = merged(v, column_dims);
-  if (!r || !c || (c->stride != 1 && c->size != 1)) return std::nullopt;
+  const bool one_is_dense = r && c && (c->stride == 1 || c->size == 1 || r->stride == 1 || r->size == 1);
+  if (!one_is_dense) return std::nullopt;
   return DotResult{Ints(v.strides.begin(), v.strides.begin() + batch), r->stride, c->stride};
 }
 

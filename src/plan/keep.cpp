@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t small_program = 256 << 10;  // bytes at the peak: not worth any work
 constexpr int max_cuts = 128;
+constexpr int max_failures = 6;                   // in a row: the rest is not worth the time either
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 
@@ -33,6 +34,7 @@ class Cutter {
 
   Program run() {
     std::unordered_set<Var> tried;  // points where cutting gains nothing, by what the equation there makes
+    int failures = 0;
     for (int n = 0; n < max_cuts; ++n) {
       const Roots roots = find_roots(p_);
       const std::vector<std::size_t> live = live_bytes(p_, roots);
@@ -41,7 +43,10 @@ class Cutter {
       const auto t = highest_point(live, tried);
       if (!t || live[*t] < highest / 10 * 8) break;
       const Var mark = p_.eqns[*t].out[0];
-      if (!cut(*t, roots, live)) tried.insert(mark);
+      const bool gained = cut(*t, roots, live);
+      if (!gained) tried.insert(mark);
+      failures = gained ? 0 : failures + 1;
+      if (failures == max_failures) break;
     }
     return std::move(p_);
   }

@@ -1,6 +1,8 @@
 #include "plan/memory.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 #include <unordered_set>
 
@@ -20,18 +22,19 @@ struct Buffer {
   std::size_t offset = none;
 };
 
-// Which operand of a kernel a stored value can replace: of equal size, read only at the element that
+// Which operands of a kernel a stored value can replace: of equal size, read only at the element that
 // is being written, and not after the pass that writes.
-Var replaceable(const Kernel& k, const Store& s, const std::vector<std::size_t>& stages, const Schedule& schedule) {
-  if (s.strides != dense_strides(k.domain) || s.offset != 0) return -1;
-  if (stages[s.node] != *std::max_element(stages.begin(), stages.end())) return -1;
+std::vector<Var> replaceable(const Kernel& k, const Store& s, const std::vector<std::size_t>& stages, const Schedule& schedule) {
+  std::vector<Var> out;
+  if (s.strides != dense_strides(k.domain) || s.offset != 0) return out;
+  if (stages[s.node] != *std::max_element(stages.begin(), stages.end())) return out;
+  const auto bytes = [&](Var v) { return schedule.types[static_cast<std::size_t>(v)].nbytes(); };
   for (const Load& l : k.loads) {
-    if (l.source != Source::memory || l.offset != 0 || l.strides != s.strides) continue;
-    if (schedule.types[static_cast<std::size_t>(l.root)].nbytes() != schedule.types[static_cast<std::size_t>(s.root)].nbytes()) continue;
+    if (l.source != Source::memory || l.offset != 0 || l.strides != s.strides || bytes(l.root) != bytes(s.root)) continue;
     const auto loads = std::count_if(k.loads.begin(), k.loads.end(), [&](const Load& x) { return x.source == Source::memory && x.root == l.root; });
-    if (loads == 1) return l.root;
+    if (loads == 1) out.push_back(l.root);
   }
-  return -1;
+  return out;
 }
 
 class Planner {
@@ -82,12 +85,14 @@ class Planner {
       const std::vector<std::size_t> stages = stages_of(*k);
       std::unordered_set<Var> taken;
       for (const Store& store : k->stores) {
-        const Var from = replaceable(*k, store, stages, s_);
         // A value made in parts has been begun before: its place is taken already.
-        if (from < 0 || taken.contains(from) || last_[at(from)] != i || first_[at(store.root)] != i) continue;
-        if (kind_[at(from)] != Region::arena || kind_[at(store.root)] == Region::own || first_[at(from)] == none) continue;
-        heir_of_[at(store.root)] = from;
-        taken.insert(from);
+        if (kind_[at(store.root)] == Region::own || first_[at(store.root)] != i) continue;
+        for (Var from : replaceable(*k, store, stages, s_)) {
+          if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena || first_[at(from)] == none) continue;
+          heir_of_[at(store.root)] = from;
+          taken.insert(from);
+          break;
+        }
       }
     }
   }
@@ -122,24 +127,46 @@ class Planner {
       b.offset = plan_.result_bytes;
       plan_.result_bytes += b.bytes;
     }
-    end_ = plan_.result_bytes;
   }
-  // Largest first, each at the lowest offset where nothing that lives at the same time lies; the border
-  // between block and arena is not crossed.
+  // In some order, each at the lowest offset where nothing that lives at the same time lies; the border
+  // between block and arena is not crossed. Several orders are tried where that takes no time.
   void place_others() {
-    std::vector<std::size_t> order;
+    std::vector<std::size_t> others;
     for (std::size_t b = 0; b < buffers_.size(); ++b) {
-      if (!buffers_[b].is_result) order.push_back(b);
+      if (!buffers_[b].is_result) others.push_back(b);
     }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return buffers_[a].bytes > buffers_[b].bytes; });
+    const auto bytes = [&](std::size_t b) { return static_cast<double>(buffers_[b].bytes); };
+    const auto span = [&](std::size_t b) { return static_cast<double>(buffers_[b].last - buffers_[b].first + 1); };
+    const std::function<double(std::size_t)> weights[] = {
+        bytes, [&](std::size_t b) { return bytes(b) * span(b); }, span,
+        [&](std::size_t b) { return -static_cast<double>(buffers_[b].first); },
+        [&](std::size_t b) { return bytes(b) * std::sqrt(span(b)); }};
+    constexpr std::size_t many = 3000;
+    std::vector<std::size_t> best;
+    std::size_t least = none;
+    for (const auto& weight : weights) {
+      std::vector<std::size_t> order = others;
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
+      const std::size_t end = place_in_order(order);
+      if (end < least) {
+        least = end;
+        best = order;
+      }
+      if (others.size() > many) break;
+    }
+    end_ = place_in_order(best);
+  }
+  std::size_t place_in_order(const std::vector<std::size_t>& order) {
+    const auto by_offset = [&](std::size_t x, std::size_t y) { return buffers_[x].offset < buffers_[y].offset; };
     std::vector<std::size_t> placed;  // sorted by offset
     for (std::size_t b = 0; b < buffers_.size(); ++b) {
       if (buffers_[b].is_result) placed.push_back(b);
     }
+    std::size_t end = plan_.result_bytes;
     for (std::size_t b : order) {
       Buffer& now = buffers_[b];
       std::size_t offset = 0;
-      auto skip_border = [&] {
+      const auto skip_border = [&] {
         if (offset < plan_.result_bytes && offset + now.bytes > plan_.result_bytes) offset = plan_.result_bytes;
       };
       skip_border();
@@ -151,10 +178,10 @@ class Planner {
         skip_border();
       }
       now.offset = offset;
-      end_ = std::max(end_, offset + now.bytes);
-      const auto by_offset = [&](std::size_t x, std::size_t y) { return buffers_[x].offset < buffers_[y].offset; };
+      end = std::max(end, offset + now.bytes);
       placed.insert(std::upper_bound(placed.begin(), placed.end(), b, by_offset), b);
     }
+    return end;
   }
   MemoryPlan finish() {
     plan_.places.resize(s_.types.size());

@@ -86,30 +86,36 @@ class StorageFinder {
     if (e == nullptr) return false;
     return e->prim == &concatenate_p || (is_compiled_dot(p_, *e) && dot_result(p_, *e, v));
   }
-  // A reshape that must copy because its operand is transposed: the operand's producer writes in that
-  // order instead. The innermost dimension stays where it is, for the sake of other readers.
+  // A reshape or an output that must copy because its operand is transposed: the operand's producer
+  // writes in that order instead. For the sake of other readers the innermost dimension stays.
   void choose_layouts() {
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
       const Equation& e = p_.eqns[i];
-      if (e.prim != &reshape_p || s_.is_view[i] || !e.in[0].is_var()) continue;
-      const View& v = s_.view[at(e.in[0].var)];
-      const Shape& whole = p_.type(v.root).shape;
-      if (v.offset != 0 || v.shape.size() != whole.size()) continue;
-      const Shape dense = row_major_strides(whole);
-      Ints order;
-      for (std::size_t d = 0; d < v.shape.size(); ++d) {
-        const auto same = std::find_if(dense.begin(), dense.end(), [&](std::int64_t s) { return s == v.strides[d]; });
-        if (same == dense.end()) break;
-        order.push_back(same - dense.begin());
-      }
-      Ints sorted = order;
-      std::sort(sorted.begin(), sorted.end());
-      const bool all = order.size() == whole.size() && std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end();
-      if (!all || order.back() + 1 != static_cast<std::int64_t>(order.size())) continue;
-      order_[at(v.root)] = order;
-      if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
-      else order_[at(v.root)].clear();
+      if (e.prim == &reshape_p && !s_.is_view[i] && e.in[0].is_var()) choose_layout(s_.view[at(e.in[0].var)]);
     }
+    for (const Atom& a : p_.out) {
+      if (a.is_var()) choose_layout(s_.view[at(a.var)]);
+    }
+  }
+  void choose_layout(const View& v) {
+    if (v.root < 0 || s_.origin[at(v.root)].source != Source::memory) return;
+    const Shape& whole = p_.type(v.root).shape;
+    if (v.offset != 0 || v.shape.size() != whole.size() || is_dense(v) || !order_[at(v.root)].empty()) return;
+    const Shape dense = row_major_strides(whole);
+    Ints order;
+    for (std::size_t d = 0; d < v.shape.size(); ++d) {
+      const auto same = std::find_if(dense.begin(), dense.end(), [&](std::int64_t s) { return s == v.strides[d]; });
+      if (same == dense.end()) return;
+      order.push_back(same - dense.begin());
+    }
+    Ints sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
+    const bool same_innermost = order.back() + 1 == static_cast<std::int64_t>(order.size());
+    if (!same_innermost && s_.uses[at(v.root)] != 1) return;
+    order_[at(v.root)] = order;
+    if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
+    else order_[at(v.root)].clear();
   }
   // Products that only a concatenation reads are written where it wants them.
   void place_in_concatenations() {

@@ -67,6 +67,13 @@ std::optional<View> unstack_view(const Equation& e, std::size_t k, const View& x
   v.strides.erase(v.strides.begin() + axis);
   return v;
 }
+// A reduction over dimensions of size 1 changes nothing but the shape.
+std::optional<View> reduce_view(const Equation& e, std::size_t, const View& x, const Type& out) {
+  for (std::int64_t d : e.params.get<Ints>("axes")) {
+    if (x.shape[static_cast<std::size_t>(d)] != 1) return std::nullopt;
+  }
+  return reshaped(x, out.shape);
+}
 std::optional<View> same_view(const Equation&, std::size_t, const View& x, const Type&) { return x; }
 
 using ViewRule = std::optional<View> (*)(const Equation&, std::size_t, const View&, const Type&);
@@ -77,7 +84,10 @@ const std::unordered_map<const Primitive*, ViewRule>& view_rules() {
       {&rev_p, rev_view},             {&slice_p, slice_view},
       {&split_p, split_view},         {&unstack_p, unstack_view},
       {&name_p, same_view},           {&stop_gradient_p, same_view},
-      {&copy_p, same_view}};
+      {&copy_p, same_view},           {&reduce_sum_p, reduce_view},
+      {&reduce_max_p, reduce_view},   {&reduce_min_p, reduce_view},
+      {&reduce_prod_p, reduce_view},  {&reduce_and_p, reduce_view},
+      {&reduce_or_p, reduce_view}};
   return rules;
 }
 

@@ -33,19 +33,16 @@ TEST_CASE("g02: grad, value_and_grad, jvp, vmap and second order of checkpoint")
   Section("g02_transforms", "second order").traced(rp::grad(rp::grad(h)), 1.0);
 }
 
-TEST_CASE("g03: loops with and without a checkpointed body") {
-  auto body = [](Array c, Array x) {
-    c = c * x;
-    c = rp::sin(c);
-    return Pair{c, c};
-  };
-  // JAX widens the weak carry; here the carry has the type of the result from the start.
-  const Array c = rp::full({}, 1.0, rp::float32), xs = rp::arange(3.0);
-  auto run = [](auto step) {
-    return [step](Array a, Array b) { return rp::scan(step, a, b).first; };
-  };
-  Section without("g03_scan_closure_dtypes", "scan body no remat");
-  without.residuals(run(body), RP_ARGS(c, xs));
+TEST_CASE("g02: the linear function of checkpoint") {
+  auto h = rp::checkpoint(sin_sin);
+  // vjp's forward program is linearize's: values, then residuals.
+  Section("g02_transforms", "make_jaxpr linearize out").forward(h, 1.0);
+  for (const Array& x : {Array(1.0), rp::full({}, 1.0, rp::float32)}) {
+    const auto linear = rp::linearize(h, x).second;
+    Section s("g02_transforms", x.weak_type() ? "linearize eager jaxpr" : "linearize eager jaxpr with Array");
+    s.traced(linear, Array(1.0));
+    s.program(linear.jaxpr().str());
+  }
 }
 
 TEST_CASE("g03: closures over traced values and constants") {
@@ -62,6 +59,36 @@ TEST_CASE("g03: closures over traced values and constants") {
   auto over_constant = [c](Array v) { return rp::checkpoint([c](Array z) { return rp::sin(z) * c; })(v); };
   Section constant("g03_scan_closure_dtypes", "closure over array const");
   constant.traced(over_constant, c);
+  constant.skip("[Array([0., 1., 2.], dtype=float32)]");
+  CHECK(rp::make_jaxpr(over_constant)(c).consts().at(0).to_vector<double>() == std::vector<double>{0, 1, 2});
+  constant.residuals(over_constant, rp::arg("x", c));
+  constant.end();
+  Section numbers("g03_scan_closure_dtypes", "closure over np array");  // arrays are arrays here
+  numbers.traced(over_constant, c);
+  numbers.residuals(over_constant, rp::arg("x", c));
+  numbers.end();
+}
+
+TEST_CASE("g03: integer and bool arguments, constant results") {
+  auto f = rp::checkpoint([](Array x, Array i, Array b) {
+    Array s = rp::sin(x);
+    s = s * i;
+    s = rp::where(b, s, x);
+    return Pair{s, i + 1};
+  });
+  const Array x = 1.0, i = 2, b = true;
+  Section mixed("g03_scan_closure_dtypes", "int & bool inputs");
+  mixed.traced(f, x, i, b);
+  mixed.forward(f, x, i, b);
+  mixed.residuals(f, RP_ARGS(x, i, b));
+  const auto [y, backward] = rp::vjp(f, x, i, b);
+  const auto gradients = backward(Pair{Array(1.0), rp::zeros({}, rp::float0)});
+  mixed.numbers({std::get<0>(gradients).item<double>()});
+  CHECK(std::get<1>(gradients).dtype() == rp::float0);
+  mixed.end();
+  Section constant("g03_scan_closure_dtypes", "const out");
+  constant.traced(rp::checkpoint([](Array v) { return std::tuple{v, Array(3.0), rp::arange(2)}; }), x);
+  constant.end();
 }
 
 TEST_CASE("g03: unused, linear, identical and constant results") {

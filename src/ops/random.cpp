@@ -1,0 +1,282 @@
+// Threefry-2x32 keys and bits. A key is two 32-bit words. What is drawn at position i (row by row)
+// depends on the key and on i only: the hash of the counter (high word of i, low word of i). So
+// results do not depend on the shape they are drawn in, on mapping, or on being computed again.
+#include "ops/random.h"
+
+#include <bit>
+
+#include "ops/elementwise.h"
+#include "ops/records.h"
+#include "ops/shape.h"
+
+namespace reprise {
+namespace {
+
+using Word = std::uint32_t;
+struct Words {
+  Word a, b;
+};
+
+// ------------------------------------------------------------------------------------------ hash
+template <int r0, int r1, int r2, int r3>
+void four_rounds(Words& x) {
+  const auto round = [&](int turn) {
+    x.a += x.b;
+    x.b = std::rotl(x.b, turn) ^ x.a;
+  };
+  round(r0);
+  round(r1);
+  round(r2);
+  round(r3);
+}
+
+// Threefry-2x32 with 20 rounds.
+Words hash(Words key, Words count) {
+  const Word k0 = key.a, k1 = key.b, k2 = k0 ^ k1 ^ 0x1BD11BDAu;
+  const auto inject = [](Words& x, Word a, Word b, Word step) {
+    x.a += a;
+    x.b += b + step;
+  };
+  Words x{count.a + k0, count.b + k1};
+  four_rounds<13, 15, 26, 6>(x);
+  inject(x, k1, k2, 1);
+  four_rounds<17, 29, 16, 24>(x);
+  inject(x, k2, k0, 2);
+  four_rounds<13, 15, 26, 6>(x);
+  inject(x, k0, k1, 3);
+  four_rounds<17, 29, 16, 24>(x);
+  inject(x, k1, k2, 4);
+  four_rounds<13, 15, 26, 6>(x);
+  inject(x, k2, k0, 5);
+  return x;
+}
+Words hash_of_position(Words key, std::int64_t i) {
+  const auto n = static_cast<std::uint64_t>(i);
+  return hash(key, {static_cast<Word>(n >> 32), static_cast<Word>(n)});
+}
+Words key_at(const Array& keys, std::int64_t i) {
+  const Word* words = elements<Word>(keys) + 2 * i;
+  return {words[0], words[1]};
+}
+void put_key(NewArray& keys, std::int64_t i, Words key) {
+  Word* words = keys.data<Word>() + 2 * i;
+  words[0] = key.a;
+  words[1] = key.b;
+}
+
+// ----------------------------------------------------------------------------------------- types
+void expect_keys(const char* op, const Type& t) {
+  if (t.dtype != Dtype::key) fail<TypeError>(op, ": keys are needed, got ", t);
+}
+void expect_words(const char* op, const Type& t) {
+  if (t.dtype != Dtype::u32) fail<TypeError>(op, ": u32 is needed, got ", t);
+}
+void expect_threefry(const char* op, const Params& params) {
+  const Attr* impl = params.find("impl");
+  const auto* name = impl ? std::get_if<std::string>(impl) : nullptr;
+  if (name == nullptr || *name != "fry") fail<TypeError>(op, ": keys of fry are known, got another impl");
+}
+// The dimensions of the keys, then those of the param `shape`.
+Shape drawn_shape(const char* op, const Type& keys, const Params& params) {
+  const auto& drawn = params.get<Ints>("shape");
+  for (std::int64_t d : drawn) {
+    if (d < 0) fail<TypeError>(op, ": dimensions must not be negative, got ", to_string(Shape(drawn)));
+  }
+  Shape shape = keys.shape;
+  shape.insert(shape.end(), drawn.begin(), drawn.end());
+  return shape;
+}
+
+Types seed_type(const Types& in, const Params& params) {
+  expect_operands("random_seed", in, 1);
+  expect_threefry("random_seed", params);
+  if (!is_integer(in[0].dtype)) fail<TypeError>("random_seed: a seed must be an integer, got ", in[0]);
+  return {Type{Dtype::key, in[0].shape}};
+}
+Types wrap_type(const Types& in, const Params& params) {
+  expect_operands("random_wrap", in, 1);
+  expect_threefry("random_wrap", params);
+  if (in[0].dtype != Dtype::u32 || in[0].shape.empty() || in[0].shape.back() != 2) {
+    fail<TypeError>("random_wrap: a key is two u32 in the last dimension, got ", in[0]);
+  }
+  Shape shape = in[0].shape;
+  shape.pop_back();
+  return {Type{Dtype::key, std::move(shape)}};
+}
+Types unwrap_type(const Types& in, const Params&) {
+  expect_operands("random_unwrap", in, 1);
+  expect_keys("random_unwrap", in[0]);
+  Shape shape = in[0].shape;
+  shape.push_back(2);
+  return {Type{Dtype::u32, std::move(shape)}};
+}
+Types split_type(const Types& in, const Params& params) {
+  expect_operands("random_split", in, 1);
+  expect_keys("random_split", in[0]);
+  return {Type{Dtype::key, drawn_shape("random_split", in[0], params)}};
+}
+Types fold_in_type(const Types& in, const Params&) {
+  expect_operands("random_fold_in", in, 2);
+  expect_keys("random_fold_in", in[0]);
+  expect_words("random_fold_in", in[1]);
+  Type t = elementwise::common_type("random_fold_in", {Type{Dtype::u32, in[0].shape}, in[1]});
+  return {Type{Dtype::key, std::move(t.shape)}};
+}
+Types bits_type(const Types& in, const Params& params) {
+  expect_operands("random_bits", in, 1);
+  expect_keys("random_bits", in[0]);
+  const auto width = params.get<std::int64_t>("bit_width");
+  for (Dtype d : {Dtype::u8, Dtype::u16, Dtype::u32, Dtype::u64}) {
+    if (static_cast<std::int64_t>(8 * itemsize(d)) != width) continue;
+    return {Type{d, drawn_shape("random_bits", in[0], params)}};
+  }
+  fail<TypeError>("random_bits: bit_width must be 8, 16, 32 or 64, got ", width);
+}
+Types threefry_type(const Types& in, const Params&) {
+  expect_operands("threefry2x32", in, 4);
+  for (const Type& t : in) expect_words("threefry2x32", t);
+  Type t = elementwise::common_type("threefry2x32", in);
+  t.weak_type = false;
+  return {t, t};
+}
+
+// ------------------------------------------------------------------------------------ evaluation
+// Seeds of up to 32 bits fill the low word, as integers of any size do in JAX by default.
+Arrays seed_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray keys(out[0]);
+  visit_dtype(x[0].dtype(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      const T* seeds = elements<T>(x[0]);
+      for (std::int64_t i = 0; i < keys.size(); ++i) {
+        const auto wide = static_cast<std::uint64_t>(seeds[i]);
+        put_key(keys, i, {sizeof(T) == 8 ? static_cast<Word>(wide >> 32) : 0, static_cast<Word>(wide)});
+      }
+    }
+  });
+  return {std::move(keys).finish()};
+}
+Arrays same_words_eval(const Arrays& x, const Params&, const Types& out) {
+  return {with_type(x[0], out[0])};
+}
+Arrays split_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray keys(out[0]);
+  if (keys.size() == 0) return {std::move(keys).finish()};
+  const std::int64_t each = keys.size() / x[0].size();
+  for (std::int64_t k = 0; k < x[0].size(); ++k) {
+    const Words key = key_at(x[0], k);
+    for (std::int64_t i = 0; i < each; ++i) put_key(keys, k * each + i, hash_of_position(key, i));
+  }
+  return {std::move(keys).finish()};
+}
+Arrays fold_in_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray keys(out[0]);
+  if (keys.size() == 0) return {std::move(keys).finish()};
+  const elementwise::Walk walk({x[0].type(), x[1].type()}, out[0].shape);
+  const Word* data = elements<Word>(x[1]);
+  elementwise::for_each_row<2>(walk, [&](std::int64_t o, const std::int64_t* at) {
+    for (std::int64_t i = 0; i < walk.inner_size; ++i) {
+      const Words key = key_at(x[0], at[0] + i * walk.inner[0]);
+      put_key(keys, o + i, hash(key, {0, data[at[1] + i * walk.inner[1]]}));
+    }
+  });
+  return {std::move(keys).finish()};
+}
+Arrays bits_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray result(out[0]);
+  if (result.size() == 0) return {std::move(result).finish()};
+  const std::int64_t each = result.size() / x[0].size();
+  visit_dtype(out[0].dtype, [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T>) {
+      for (std::int64_t k = 0; k < x[0].size(); ++k) {
+        const Words key = key_at(x[0], k);
+        T* to = result.data<T>() + k * each;
+        for (std::int64_t i = 0; i < each; ++i) {
+          const Words w = hash_of_position(key, i);
+          if constexpr (sizeof(T) == 8) to[i] = static_cast<T>(std::uint64_t{w.a} << 32 | w.b);
+          else to[i] = static_cast<T>(w.a ^ w.b);
+        }
+      }
+    }
+  });
+  return {std::move(result).finish()};
+}
+Arrays threefry_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray a(out[0]), b(out[1]);
+  if (a.size() == 0) return {std::move(a).finish(), std::move(b).finish()};
+  const elementwise::Walk walk({x[0].type(), x[1].type(), x[2].type(), x[3].type()}, out[0].shape);
+  elementwise::for_each_row<4>(walk, [&](std::int64_t o, const std::int64_t* at) {
+    for (std::int64_t i = 0; i < walk.inner_size; ++i) {
+      const auto word = [&](std::size_t k) { return elements<Word>(x[k])[at[k] + i * walk.inner[k]]; };
+      const Words w = hash({word(0), word(1)}, {word(2), word(3)});
+      a.data<Word>()[o + i] = w.a;
+      b.data<Word>()[o + i] = w.b;
+    }
+  });
+  return {std::move(a).finish(), std::move(b).finish()};
+}
+
+// --------------------------------------------------------------------------------------- mapping
+// New dimensions come last, so the mapped axis stays where it is.
+Batched batch_in_place(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
+                       const Params& params) {
+  return {self.bind(x, params), {axes[0]}};
+}
+Batched wrap_batch(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
+                   const Params& params) {
+  return {self.bind({lax::moveaxis(x[0], *axes[0], 0)}, params), {0}};
+}
+Batched threefry_batch(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t n,
+                       const Params& params) {
+  Batched y = elementwise::batch(self, x, axes, n, params);
+  y.axes.push_back(y.axes[0]);
+  return y;
+}
+
+// Bits do not vary with anything: the tangent is a symbolic zero.
+constexpr Primitive draw(const char* name, decltype(Primitive::type) type,
+                         decltype(Primitive::eval) eval, decltype(Primitive::batch) batch,
+                         int arity = 1) {
+  return {.name = name,
+          .kind = Kind::index,
+          .type = type,
+          .eval = eval,
+          .tangent = elementwise::zero_tangent,
+          .batch = batch,
+          .arity = arity};
+}
+
+}  // namespace
+
+// clang-format off
+constinit const Primitive
+    random_seed_p    = draw("random_seed", seed_type, seed_eval, batch_in_place),
+    random_wrap_p    = draw("random_wrap", wrap_type, same_words_eval, wrap_batch),
+    random_unwrap_p  = draw("random_unwrap", unwrap_type, same_words_eval, batch_in_place),
+    random_split_p   = draw("random_split", split_type, split_eval, batch_in_place),
+    random_fold_in_p = draw("random_fold_in", fold_in_type, fold_in_eval, elementwise::batch, 2),
+    random_bits_p    = draw("random_bits", bits_type, bits_eval, batch_in_place),
+    threefry2x32_p   = draw("threefry2x32", threefry_type, threefry_eval, threefry_batch, 4);
+// clang-format on
+
+namespace lax {
+
+Array random_seed(const Array& seeds) { return random_seed_p.bind1({seeds}, {{"impl", std::string("fry")}}); }
+Array random_wrap(const Array& words) { return random_wrap_p.bind1({words}, {{"impl", std::string("fry")}}); }
+Array random_unwrap(const Array& keys) { return random_unwrap_p.bind1({keys}); }
+Array random_split(const Array& keys, const Shape& shape) {
+  return random_split_p.bind1({keys}, {{"shape", Ints(shape)}});
+}
+Array random_fold_in(const Array& keys, const Array& data) { return random_fold_in_p.bind1({keys, data}); }
+Array random_bits(const Array& keys, std::int64_t bit_width, const Shape& shape) {
+  return random_bits_p.bind1({keys}, {{"bit_width", bit_width}, {"shape", Ints(shape)}});
+}
+std::pair<Array, Array> threefry2x32(const Array& key0, const Array& key1, const Array& count0,
+                                     const Array& count1) {
+  const Arrays out = threefry2x32_p.bind({key0, key1, count0, count1});
+  return {out[0], out[1]};
+}
+
+}  // namespace lax
+}  // namespace reprise
