@@ -72,20 +72,19 @@ void check_shape(const char* op, const Shape& shape) {
 void check_floating(const char* op, Dtype dtype) {
   if (!is_floating(dtype)) fail<TypeError>(op, ": a floating dtype is needed, got ", dtype);
 }
-Shape shape_for(const char* op, const std::optional<Shape>& shape, const Arrays& operands) {
-  const Shape common = broadcast_shape(op, operands);
-  if (!shape) return common;
-  check_shape(op, *shape);
-  bool fits = common.size() <= shape->size();
-  for (std::size_t d = 1; fits && d <= common.size(); ++d) {
-    const std::int64_t mine = common[common.size() - d];
-    fits = mine == 1 || mine == (*shape)[shape->size() - d];
+Shape shape_for(const char* op, const std::optional<Shape>& given, const Shape& operands) {
+  if (!given) return operands;
+  check_shape(op, *given);
+  bool fits = operands.size() <= given->size();
+  for (std::size_t d = 1; fits && d <= operands.size(); ++d) {
+    const std::int64_t mine = operands[operands.size() - d];
+    fits = mine == 1 || mine == (*given)[given->size() - d];
   }
   if (!fits) {
     fail<TypeError>(op, ": operands must broadcast to the shape, got operands of shape ",
-                    to_string(common), " for ", to_string(*shape));
+                    to_string(operands), " for ", to_string(*given));
   }
-  return *shape;
+  return *given;
 }
 Array to_rank(const Array& x, std::size_t rank) {
   if (x.shape().size() == rank) return x;
@@ -227,7 +226,7 @@ Array bits(Operand key, const Shape& shape, Dtype dtype) {
 Array uniform(Operand key, const Shape& shape, Dtype dtype, Operand minval, Operand maxval) {
   const AtUser at(key.at);
   check_floating("uniform", dtype);
-  shape_for("uniform", shape, {minval.array, maxval.array});
+  shape_for("uniform", shape, broadcast_shape("uniform", {minval.array, maxval.array}));
   const Array k = single_key("uniform", key);
   return uniform_call(k, shape, dtype, widened(minval, dtype), widened(maxval, dtype));
 }
@@ -252,7 +251,8 @@ Array truncated_normal(Operand key, Operand lower, Operand upper, const std::opt
                        Dtype dtype) {
   const AtUser at(key.at);
   check_floating("truncated_normal", dtype);
-  const Shape shape = shape_for("truncated_normal", given, {lower.array, upper.array});
+  const Shape bounds = broadcast_shape("truncated_normal", {lower.array, upper.array});
+  const Shape shape = shape_for("truncated_normal", given, bounds);
   const auto body = [&](const Arrays& a) {
     const double inf = std::numeric_limits<double>::infinity();
     const Array sqrt2 = rounded_number(dtype, std::numbers::sqrt2);

@@ -11,8 +11,8 @@ namespace reprise::random {
 Array single_key(const char* op, const Operand& key);
 void check_shape(const char* op, const Shape& shape);
 void check_floating(const char* op, Dtype dtype);
-// The shape for operands that must broadcast to it; without one, what they broadcast to.
-Shape shape_for(const char* op, const std::optional<Shape>& shape, const Arrays& operands);
+// The given shape, to which that of the operands must broadcast; without one, that of the operands.
+Shape shape_for(const char* op, const std::optional<Shape>& given, const Shape& operands);
 // x with leading dimensions of size 1; scalars of a scalar result stay.
 Array to_rank(const Array& x, std::size_t rank);
 // A number as a literal of this dtype, weak as before: the others must not be rounded to 32 bits.

@@ -219,7 +219,7 @@ Array shuffle(const Array& key, const Array& x, std::int64_t axis) {
 Array bernoulli(Operand key, Operand p, const std::optional<Shape>& given) {
   const AtUser at(key.at);
   check_floating("bernoulli", p.array.dtype());
-  const Shape shape = shape_for("bernoulli", given, {p.array});
+  const Shape shape = shape_for("bernoulli", given, p.array.shape());
   const Array k = single_key("bernoulli", key);
   const auto& number = content(p.array).number;
   const Array limit = number ? rounded_number(number->dtype, number->real)
@@ -234,7 +234,7 @@ Array bernoulli(Operand key, Operand p, const std::optional<Shape>& given) {
 Array randint(Operand key, const Shape& shape, Operand minval, Operand maxval, Dtype dtype) {
   const AtUser at(key.at);
   if (!is_integer(dtype)) fail<TypeError>("randint: an integer dtype is needed, got ", dtype);
-  shape_for("randint", shape, {minval.array, maxval.array});
+  shape_for("randint", shape, broadcast_shape("randint", {minval.array, maxval.array}));
   const Array k = single_key("randint", key);
   if (itemsize(dtype) >= 4) {
     return randint_call(k, shape, widened(minval, dtype), widened(maxval, dtype), dtype);
@@ -285,7 +285,7 @@ Array categorical(Operand key, Operand logits, std::int64_t axis, const std::opt
   if (x.shape(along) == 0) fail<TypeError>("categorical: the axis must not be empty, got ", x.type());
   Shape others = x.shape();
   others.erase(others.begin() + along);
-  const Shape shape = shape_for("categorical", given, {zeros(others)});
+  const Shape shape = shape_for("categorical", given, others);
   const auto extra = static_cast<std::int64_t>(shape.size() - others.size());
   Shape drawn = shape;
   drawn.insert(drawn.begin() + extra + along, x.shape(along));

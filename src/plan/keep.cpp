@@ -6,8 +6,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "ops/records.h"
+#include "program/primitive.h"
 #include "plan/min_cut.h"
+#include "plan/repeat.h"
 #include "plan/roots.h"
 #include "transform/dce.h"
 #include "transform/rewrite.h"
@@ -20,13 +21,6 @@ constexpr int max_cuts = 128;
 constexpr int max_failures = 6;                   // in a row: the rest is not worth the time either
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
-
-bool is_cheap(const Equation& e) {
-  // Values that a policy saved are rounded where they are made (remat/checkpoint.cpp): they stay.
-  if (e.prim == &reduce_precision_p) return false;
-  return e.prim->kind == Kind::elementwise || e.prim->kind == Kind::reduce || e.prim->kind == Kind::shape ||
-         e.prim->kind == Kind::constant;
-}
 
 class Cutter {
  public:
@@ -54,7 +48,7 @@ class Cutter {
  private:
   // Between products, chains of cheap equations become kernels and their values need no memory: only
   // what lives while something else runs counts.
-  bool counts(std::size_t i) const { return !is_cheap(p_.eqns[i]) && !p_.eqns[i].out.empty(); }
+  bool counts(std::size_t i) const { return !plan::may_repeat(p_.eqns[i]) && !p_.eqns[i].out.empty(); }
   std::size_t peak_of(const std::vector<std::size_t>& live) const {
     std::size_t most = 0;
     for (std::size_t i = 0; i < live.size(); ++i) {
@@ -89,9 +83,9 @@ class Cutter {
     return false;
   }
 
-  bool may_repeat(Var v) const {
+  bool can_repeat(Var v) const {
     const auto e = made_by_.find(v);
-    return e != made_by_.end() && !is_copy_[e->second] && is_cheap(p_.eqns[e->second]);
+    return e != made_by_.end() && !is_copy_[e->second] && plan::may_repeat(p_.eqns[e->second]);
   }
   // Values that are kept across t; empty: no cut.
   std::vector<bool> kept_values(std::size_t t, const Roots& roots) {
@@ -117,8 +111,8 @@ class Cutter {
       const bool alive_anyway = roots.bytes[at(root)] == 0 || roots.last_read[at(root)] == p_.eqns.size();
       const auto capacity = alive_anyway ? std::int64_t{1} : static_cast<std::int64_t>(roots.bytes[at(root)]);
       // A view is kept by keeping what it is a view of.
-      graph.set_capacity(at(v), roots.is_view[at(v)] && may_repeat(v) && !alive_anyway ? MinCut::unlimited : capacity);
-      if (!may_repeat(v)) {
+      graph.set_capacity(at(v), roots.is_view[at(v)] && can_repeat(v) && !alive_anyway ? MinCut::unlimited : capacity);
+      if (!can_repeat(v)) {
         graph.from_source(at(v));
         continue;
       }
@@ -141,7 +135,7 @@ class Cutter {
     std::vector<bool> is_copy(is_copy_.begin(), is_copy_.begin() + static_cast<std::ptrdiff_t>(t));
     std::unordered_map<Var, Var> copy_of;
     std::function<Var(Var)> available = [&](Var v) -> Var {
-      if (kept[at(v)] || !made_by_.contains(v) || !may_repeat(v)) return v;
+      if (kept[at(v)] || !made_by_.contains(v) || !can_repeat(v)) return v;
       if (const auto found = copy_of.find(v); found != copy_of.end()) return found->second;
       Equation e = p_.eqns[made_by_.at(v)];
       for (Atom& a : e.in) {

@@ -323,11 +323,23 @@ EquationInfo describe(const Program& p, const Equation& e, const OutputNames& na
   return info;
 }
 
+namespace {
+
+Offload checked(const Offloadable& o) {
+  if (o.src != "device" || (o.dst != "pinned_host" && o.dst != "unpinned_host")) {
+    fail<TypeError>("checkpoint: a policy can offload from 'device' to 'pinned_host', got '", o.src, "' to '", o.dst,
+                    "'");
+  }
+  return {o.src, o.dst};
+}
+
+}  // namespace
+
 SplitPolicy split_policy(const Policy& policy) {
   auto decide = [policy](const Program& p, const Equation& e, const OutputNames& names) -> SplitDecision {
     const Policy::Answer answer = policy(describe(p, e, names));
     if (std::holds_alternative<Saveable>(answer)) return Keep{};
-    if (const auto* o = std::get_if<Offloadable>(&answer)) return Offload{o->src, o->dst};
+    if (const auto* o = std::get_if<Offloadable>(&answer)) return checked(*o);
     return Repeat{};
   };
   return {decide, policy.key()};

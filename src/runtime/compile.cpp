@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "plan/keep.h"
+#include "plan/keep_loops.h"
 #include "plan/reduction.h"
 #include "remat/open.h"
 #include "runtime/assemble.h"
@@ -28,6 +29,7 @@ ProgramPtr lowered(const Program& source) {
   p = apply_pass("open", open_checkpoints, std::move(p));
   p = apply_pass("dce", drop_dead, std::move(p));
   p = apply_pass("split_reductions", plan::split_reductions, std::move(p));
+  p = apply_pass("keep_loops", plan::keep_loops, std::move(p));
   p = apply_pass("keep", plan::keep, std::move(p));
   return std::make_shared<const Program>(std::move(p));
 }

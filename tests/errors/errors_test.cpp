@@ -193,6 +193,8 @@ TEST_CASE("vjp, jvp and linearize check the types of cotangents and tangents") {
                  "vjp: the type must match the value it belongs to, got f32[2] for f32[3]");
   CHECK_MENTIONS(message<rp::TypeError>([&] { return rp::jvp(f, std::tuple{x}, std::tuple{rp::ones({2})}); }),
                  "jvp: the type must match");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { return rp::linearize(f, x).second(rp::ones({2})); }),
+                 "linearize: the type must match");
 }
 
 TEST_CASE("while_loop has no reverse derivative and says what to use") {

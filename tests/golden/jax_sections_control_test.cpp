@@ -13,7 +13,8 @@ Array sin_sin_or_cos(Array p, Array x) {
     v = rp::sin(v);
     return rp::sin(v);
   };
-  return rp::cond(p, twice, [](Array v) { return rp::cos(v); }, x);
+  return rp::cond(
+      p, twice, [](Array v) { return rp::cos(v); }, x);
 }
 Array four_layers(Array W, Array x) {
   auto body = [W](Array c, rp::None) {
@@ -73,14 +74,17 @@ TEST_CASE("g06: a scan inside checkpoint under policies, and a checkpointed step
         return std::pair{v, rp::none};
       },
       {.policy = P::dots_with_no_batch_dims_saveable});
-  auto net = [layer](Array Ws, Array bs, Array v) { return rp::scan(layer, v, Pair{Ws, bs}).first; };
+  auto net = [layer](Array Ws, Array bs, Array v) {
+    return rp::scan(layer, v, Pair{Ws, bs}).first;
+  };
   const Array all_weights = rp::ones({2, 2, 2}), all_biases = rp::ones({2, 2}), v = rp::ones({2});
   Section s("g06_control_flow", "remat of scan body w/ dots policy (tutorial)");
   s.traced(net, all_weights, all_biases, v);
   s.residuals(net, RP_ARGS(all_weights, all_biases), rp::arg("x", v));
   s.forward(net, all_weights, all_biases, v);
-  s.traced(rp::grad<0, 1, 2>([net](Array Ws, Array bs, Array a) { return rp::sum(net(Ws, bs, a)); }), all_weights,
-           all_biases, v);
+  s.traced(
+      rp::grad<0, 1, 2>([net](Array Ws, Array bs, Array a) { return rp::sum(net(Ws, bs, a)); }),
+      all_weights, all_biases, v);
   s.end();
 }
 
@@ -97,7 +101,10 @@ TEST_CASE("g06: a while_loop inside checkpoint, a counted loop with and without 
   Section jvp("g06_control_flow", "jvp of remat(while)");
   jvp.numbers({both.first.item<double>(), both.second.item<double>()});
   jvp.end();
-  auto counted = [](Array x) { return rp::fori_loop(0, 3, [](Array, Array c) { return rp::sin(c); }, x); };
+  auto counted = [](Array x) {
+    return rp::fori_loop(
+        0, 3, [](Array, Array c) { return rp::sin(c); }, x);
+  };
   Section fori("g06_control_flow", "fori -> scan");
   fori.residuals(counted, rp::arg("x", one));
   fori.residuals(rp::checkpoint(counted), rp::arg("x", one));
@@ -131,7 +138,8 @@ TEST_CASE("g20: a switch, names in a loop, a mapped gradient, numbers in closure
   const Array x = 2.0;
   using F = Array (*)(Array);
   auto choose = [](Array i, Array v) {
-    const std::vector<F> branches = {[](Array a) { return rp::sin(a); }, [](Array a) { return rp::cos(a); },
+    const std::vector<F> branches = {[](Array a) { return rp::sin(a); },
+                                     [](Array a) { return rp::cos(a); },
                                      [](Array a) { return a * a; }};
     return rp::switch_(i, branches, v);
   };
@@ -158,7 +166,8 @@ TEST_CASE("g20: a switch, names in a loop, a mapped gradient, numbers in closure
       },
       {.policy = P::dots_saveable});
   Section mapped("g20_literals_caching_scan", "vmap of remat grads");
-  mapped.traced(rp::vmap(rp::grad(product), {.in_axes = {std::nullopt, 0}}), rp::ones({3, 3}), rp::ones({5, 3}));
+  mapped.traced(rp::vmap(rp::grad(product), {.in_axes = {std::nullopt, 0}}), rp::ones({3, 3}),
+                rp::ones({5, 3}));
   mapped.end();
   auto loop = [](Array v) {
     for (int i = 0; i < 2; ++i) {

@@ -40,16 +40,20 @@ const std::vector<NamedPolicy>& policies() {
       {"dots_saveable", "DotsSaveable(only_if_no_batch_dims=False)", P::dots_saveable},
       {"checkpoint_dots", "DotsSaveable(only_if_no_batch_dims=False)", P::checkpoint_dots},
       {"dots_nb", "DotsSaveable(only_if_no_batch_dims=True)", P::dots_with_no_batch_dims_saveable},
-      {"checkpoint_dots_nb", "DotsSaveable(only_if_no_batch_dims=True)", P::checkpoint_dots_with_no_batch_dims},
-      {"only_n", "SaveOnlyTheseNames(saveable_names=frozenset({'n'}))", P::save_only_these_names("n")},
-      {"any_but_n", "SaveAnyNamesButThese(names=frozenset({'n'}))", P::save_any_names_but_these("n")},
+      {"checkpoint_dots_nb", "DotsSaveable(only_if_no_batch_dims=True)",
+       P::checkpoint_dots_with_no_batch_dims},
+      {"only_n", "SaveOnlyTheseNames(saveable_names=frozenset({'n'}))",
+       P::save_only_these_names("n")},
+      {"any_but_n", "SaveAnyNamesButThese(names=frozenset({'n'}))",
+       P::save_any_names_but_these("n")},
       {"any_but", "SaveAnyNamesButThese(names=frozenset())", P::save_any_names_but_these()},
       {"anything_except_n", "<function save_anything_except_these_names.<locals>.<lambda>>",
        P::save_anything_except_these_names("n")},
       {"both", "<function save_from_both_policies.<locals>.policy>",
        P::save_from_both_policies(P::dots_saveable, P::save_only_these_names("n"))},
       {"offload", "<function offload_dot_with_no_batch_dims.<locals>.policy>", offload_dots},
-      {"so", "<function save_and_offload_only_these_names.<locals>.policy>", save_and_offload("n", "m")}};
+      {"so", "<function save_and_offload_only_these_names.<locals>.policy>",
+       save_and_offload("n", "m")}};
   return all;
 }
 
@@ -65,7 +69,8 @@ TEST_CASE("g04: what every policy saves of one function, and how the policy is p
   none.end();
   const std::regex address(" at 0xX+");
   for (const NamedPolicy& p : policies()) {
-    if (p.policy.defined()) CHECK(std::regex_replace(p.policy.jax_repr(), address, "") == p.heading);
+    if (p.policy.defined())
+      CHECK(std::regex_replace(p.policy.jax_repr(), address, "") == p.heading);
     Section s("g04_policies", p.name + " | str: " + p.heading);
     s.residuals(rp::checkpoint(dots_and_names, {.policy = p.policy}), RP_ARGS(x, W));
     s.end();
@@ -76,7 +81,9 @@ TEST_CASE("g04: the forward program and the gradient under policies") {
   const Array x = rp::ones({3}), W = rp::ones({3, 3});
   for (const NamedPolicy& p : policies()) {
     const std::string name = p.name;
-    if (name == "nothing_saveable" || name.find("dots") != std::string::npos || name.starts_with("any_")) continue;
+    if (name == "nothing_saveable" || name.find("dots") != std::string::npos ||
+        name.starts_with("any_"))
+      continue;
     auto f = rp::checkpoint(dots_and_names, {.policy = p.policy});
     Section s("g04_policies", name);
     s.forward(f, x, W);
@@ -150,7 +157,8 @@ TEST_CASE("g09: all but some names, a name with another reader, names of both po
   names.line("except a");
   names.residuals(rp::checkpoint(product, except), RP_ARGS(x));
   names.line("any_names_but a");
-  names.residuals(rp::checkpoint(product, {.policy = P::save_any_names_but_these("a")}), RP_ARGS(x));
+  names.residuals(rp::checkpoint(product, {.policy = P::save_any_names_but_these("a")}),
+                  RP_ARGS(x));
   names.end();
   auto readers = [](Array v) {
     v = rp::sin(v);
@@ -170,8 +178,9 @@ TEST_CASE("g09: all but some names, a name with another reader, names of both po
   both.line("None");
   both.end();
   Section tree("g09_names_vmap_prevent_cse", "checkpoint_name on pytree");
-  tree.traced([](std::pair<Array, std::tuple<Array, rp::None>> d) { return rp::checkpoint_name(d, "x"); },
-              std::pair{x, std::tuple{Array(2), rp::none}});
+  tree.traced(
+      [](std::pair<Array, std::tuple<Array, rp::None>> d) { return rp::checkpoint_name(d, "x"); },
+      std::pair{x, std::tuple{Array(2), rp::none}});
   auto sine = [](Array v) {
     v = rp::sin(v);
     return rp::checkpoint_name(v, "a");
@@ -249,9 +258,28 @@ TEST_CASE("g13: names saved and offloaded in a loop; answers of hand-written pol
   answers.end();
 }
 
+TEST_CASE("g09, g13: answers that a policy must not give") {
+  auto f = [](const rp::Policy& p) {
+    return rp::grad(rp::checkpoint(dots_and_names, {.policy = p}))(rp::ones({3}), rp::ones({3, 3}));
+  };
+  const rp::Policy both = P::save_from_both_policies(offload_dots, P::everything_saveable);
+  CHECK_THROWS_WITH_AS(f(both), doctest::Contains("both policies must answer yes or no"),
+                       rp::TypeError);
+  CHECK_THROWS_WITH_AS(save_and_offload("a", "a"),
+                       doctest::Contains("saved or offloaded, not both, got 'a'"), rp::TypeError);
+  for (const rp::Offloadable& o :
+       {rp::Offloadable{"pinned_host", "device"}, rp::Offloadable{"device", "foo"}}) {
+    const rp::Policy policy = [o](const rp::EquationInfo&) { return o; };
+    CHECK_THROWS_WITH_AS(f(policy),
+                         doctest::Contains("can offload from 'device' to 'pinned_host', got"),
+                         rp::TypeError);
+  }
+}
+
 TEST_CASE("g13: a saved value is rounded once, where others read it, and not when it is a result") {
   auto exponential = rp::checkpoint([](Array x) { return rp::exp(x); }, everything);
-  Section result("g13_refs_offload_reduce_precision", "residual also primal output (everything saveable, exp)");
+  Section result("g13_refs_offload_reduce_precision",
+                 "residual also primal output (everything saveable, exp)");
   result.forward(exponential, one);
   result.traced(rp::grad(exponential), one);
   result.forward(rp::checkpoint(
@@ -263,7 +291,8 @@ TEST_CASE("g13: a saved value is rounded once, where others read it, and not whe
                  one);
   result.end();
   auto square = rp::checkpoint([](Array x) { return x * x; }, everything);
-  Section input("g13_refs_offload_reduce_precision", "residual = input saved under everything: x*x");
+  Section input("g13_refs_offload_reduce_precision",
+                "residual = input saved under everything: x*x");
   input.forward(square, one);
   input.traced(rp::grad(square), one);
   input.end();
@@ -286,7 +315,9 @@ TEST_CASE("g13: a saved value is rounded once, where others read it, and not whe
   half.forward(product, rp::ones({2, 2}, rp::bfloat16));
   half.forward(product, rp::ones({2, 2}, rp::float16));
   half.end();
-  const rp::Policy roundings = [](const rp::EquationInfo& e) { return e.primitive == "reduce_precision"; };
+  const rp::Policy roundings = [](const rp::EquationInfo& e) {
+    return e.primitive == "reduce_precision";
+  };
   auto rounded = [&](int exponent, int mantissa) {
     return rp::checkpoint(
         [=](Array x) {

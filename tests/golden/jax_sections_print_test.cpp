@@ -45,8 +45,10 @@ void table(Section& s, const F& f, const Array& x) {
 
 TEST_CASE("g10: arguments by the names of their parameters, whatever kind of function") {
   const Array x = one, y = two;
-  labels("lax.mul", [](Array a, Array b) { return rp::lax::mul(a, b); }, RP_ARGS(x, y));
-  labels("jnp.sin", [](Array a) { return rp::sin(a); }, RP_ARGS(x));
+  labels(
+      "lax.mul", [](Array a, Array b) { return rp::lax::mul(a, b); }, RP_ARGS(x, y));
+  labels(
+      "jnp.sin", [](Array a) { return rp::sin(a); }, RP_ARGS(x));
   labels("jnp.multiply", product, x, y);
   labels("jit", rp::jit(product), RP_ARGS(x, y));
   labels("checkpoint", rp::checkpoint(product), RP_ARGS(x, y));
@@ -55,10 +57,13 @@ TEST_CASE("g10: arguments by the names of their parameters, whatever kind of fun
   object.residuals(SineOf{}, RP_ARGS(x, y));
   object.end();
   const rp::None n;
-  labels("None leaf", [](Array a, rp::None, Array b) { return a * b; }, RP_ARGS(x, n, y));
-  labels("default", [](Array a, double b = 2.0) { return a * b; }, RP_ARGS(x), 2.0);
+  labels(
+      "None leaf", [](Array a, rp::None, Array b) { return a * b; }, RP_ARGS(x, n, y));
+  labels(
+      "default", [](Array a, double b = 2.0) { return a * b; }, RP_ARGS(x), 2.0);
   Section varargs("g10_saved_residuals_labels", "varargs");
-  varargs.residuals([](std::vector<Array> xs) { return xs[0] * xs[1]; }, rp::arg("xs", std::vector{x, y}));
+  varargs.residuals([](std::vector<Array> xs) { return xs[0] * xs[1]; },
+                    rp::arg("xs", std::vector{x, y}));
   varargs.end();
 }
 
@@ -72,26 +77,33 @@ TEST_CASE("g10: indices, constants, numbers, repeated uses, powers") {
       },
       RP_ARGS(x), rp::arg("i", Array(1)));
   indexed.end();
-  labels("index static",
-         [](Array v) {
-           Array a = v[1];
-           Array b = v[0];
-           return a * b;
-         },
-         RP_ARGS(x));
+  labels(
+      "index static",
+      [](Array v) {
+        Array a = v[1];
+        Array b = v[0];
+        return a * b;
+      },
+      RP_ARGS(x));
   const Array c1 = rp::ones({3}), c2 = rp::ones({3});
-  labels("constants", [c1, c2](Array v) { return v * c1 * c2; }, RP_ARGS(x));
+  labels(
+      "constants", [c1, c2](Array v) { return v * c1 * c2; }, RP_ARGS(x));
   const Array s = rp::full({}, 2.0, rp::float32);
-  labels("jax scalar closure", [s](Array v) { return v * s; }, RP_ARGS(x));
-  labels("python scalar strong", [](Array v) { return v * 2.0; }, RP_ARGS(x));
-  labels("python scalar weak", [](Array v) { return v * 2.0; }, rp::arg("x", one));
-  labels("two same literal", [](Array v) { return v * 2.0 * 2.0 * 3.0; }, RP_ARGS(x));
-  labels("dup use",
-         [](Array v) {
-           Array sine = rp::sin(v);
-           return sine * v * v;
-         },
-         rp::arg("x", one));
+  labels(
+      "jax scalar closure", [s](Array v) { return v * s; }, RP_ARGS(x));
+  labels(
+      "python scalar strong", [](Array v) { return v * 2.0; }, RP_ARGS(x));
+  labels(
+      "python scalar weak", [](Array v) { return v * 2.0; }, rp::arg("x", one));
+  labels(
+      "two same literal", [](Array v) { return v * 2.0 * 2.0 * 3.0; }, RP_ARGS(x));
+  labels(
+      "dup use",
+      [](Array v) {
+        Array sine = rp::sin(v);
+        return sine * v * v;
+      },
+      rp::arg("x", one));
   Section powers("g10_saved_residuals_labels", "x**2, x**3, x**2.5");
   powers.residuals([](Array v) { return rp::power(v, 2); }, RP_ARGS(x));
   powers.residuals([](Array v) { return rp::power(v, 3); }, RP_ARGS(x));
@@ -117,8 +129,10 @@ TEST_CASE("g10: functions whose result is a residual, dtypes, functions that sav
   };
   Section half("g10_saved_residuals_labels", "bf16/f16/f64/c64");
   half.residuals(sine_times, rp::arg("x", rp::ones({3}, rp::bfloat16)));
-  labels("int fun", [](Array i) { return i * 2; }, rp::arg("i", Array(3)));
-  labels("empty", [](Array a) { return a; }, RP_ARGS(x));
+  labels(
+      "int fun", [](Array i) { return i * 2; }, rp::arg("i", Array(3)));
+  labels(
+      "empty", [](Array a) { return a; }, RP_ARGS(x));
   const std::vector<rp::SavedResidual> raw = rp::saved_residuals(sine_times, RP_ARGS(x));
   REQUIRE(raw.size() == 3);  // weak types, as in "saved_residuals raw"
   for (const rp::SavedResidual& r : raw) CHECK(r.type.weak_type);
@@ -176,10 +190,12 @@ TEST_CASE("g19: programs used twice are printed once") {
 TEST_CASE("g19: literals, dtypes, empty programs, long lines") {
   Section literals("g19_pp_literals_sharing", "literals");
   auto literal = [&](const Array& v) { literals.traced([v] { return v; }); };
-  for (double v : {1.0, 1e-5, 1e16, 1e15, 123456.789, HUGE_VAL, -HUGE_VAL, std::nan("")}) literal(v);
+  for (double v : {1.0, 1e-5, 1e16, 1e15, 123456.789, HUGE_VAL, -HUGE_VAL, std::nan("")})
+    literal(v);
   literal(3);
   literal(true);
-  literals.skip("{ lambda ; . let  in (0.0999755859375:f16[],) }");  // after complex and numpy scalars
+  literals.skip(
+      "{ lambda ; . let  in (0.0999755859375:f16[],) }");  // after complex and numpy scalars
   literal(rp::full({}, 0.1, rp::bfloat16));
   literals.skip("{ lambda ; . let  in (3:u8[],) }");
   literal(-0.0);
@@ -188,16 +204,19 @@ TEST_CASE("g19: literals, dtypes, empty programs, long lines") {
   literal(3.4e38);
   literals.end();
   Section dtypes("g19_pp_literals_sharing", "dtypes");
-  for (rp::Dtype d : {rp::bool_, rp::int8, rp::int16, rp::int32, rp::uint8, rp::uint16, rp::uint32, rp::float16,
-                      rp::bfloat16, rp::float32}) {
+  for (rp::Dtype d : {rp::bool_, rp::int8, rp::int16, rp::int32, rp::uint8, rp::uint16, rp::uint32,
+                      rp::float16, rp::bfloat16, rp::float32}) {
     dtypes.traced([](Array x) { return x; }, rp::zeros({2}, d));
   }
-  dtypes.skip("{ lambda ; a:key<fry>[]. let  in (a,) } { lambda ; a:key<rbg>[]. let  in (a,) } "
-              "{ lambda ; a:key<fry>[3]. let  in (a,) }");  // after complex, small floats and integers
+  dtypes.skip(
+      "{ lambda ; a:key<fry>[]. let  in (a,) } { lambda ; a:key<rbg>[]. let  in (a,) } "
+      "{ lambda ; a:key<fry>[3]. let  in (a,) }");  // after complex, small floats and integers
   dtypes.traced([](Array x) { return x; }, rp::zeros({2, 0, 3}));
   dtypes.end();
   Section lines("g19_pp_literals_sharing", "no params, no outputs, trailing");
-  auto quoted = [](const rp::Jaxpr& p) { return "'" + std::regex_replace(p.str(), std::regex("\n"), "\\n") + "'"; };
+  auto quoted = [](const rp::Jaxpr& p) {
+    return "'" + std::regex_replace(p.str(), std::regex("\n"), "\\n") + "'";
+  };
   lines.line(quoted(rp::make_jaxpr([] { return rp::arange(3); })()));
   lines.line(quoted(rp::make_jaxpr([](Array) { return rp::none; })(one)));
   lines.line(quoted(rp::make_jaxpr([] { return rp::none; })()));
@@ -217,7 +236,8 @@ TEST_CASE("g19: literals, dtypes, empty programs, long lines") {
   auto sin_cos_sin = [](Array x) { return rp::sin(rp::cos(rp::sin(x))); };
   width.traced(sin_cos_sin, one);
   width.traced([](Array x) { return rp::sin(rp::cos(rp::tan(rp::sin(x)))); }, one);
-  const auto matrix = rp::make_jaxpr([](Array x) { return rp::sin(rp::cos(x)); })(rp::ones({10, 10}));
+  const auto matrix =
+      rp::make_jaxpr([](Array x) { return rp::sin(rp::cos(x)); })(rp::ones({10, 10}));
   width.program(matrix.str());
   width.line(" " + std::to_string(matrix.str().size()));
   width.end();
@@ -225,7 +245,8 @@ TEST_CASE("g19: literals, dtypes, empty programs, long lines") {
 
 TEST_CASE("g19: a gradient of an integer is float0") {
   Section s("g19_pp_literals_sharing", "float0");
-  s.traced([](Array i) { return rp::vjp([](Array v) { return v * 1.0; }, i).second(Array(1.0)); }, Array(3));
+  s.traced([](Array i) { return rp::vjp([](Array v) { return v * 1.0; }, i).second(Array(1.0)); },
+           Array(3));
   s.end();
 }
 
@@ -234,7 +255,8 @@ TEST_CASE("g20: numbers become literals of the dtype they are promoted to") {
   auto tenth = [](Array x) { return x * 0.1; };
   s.traced(tenth, three);
   s.traced(tenth, one);
-  const std::string strong = "    c:f32[] = mul b 0.10000000149011612:f32[]\n  in (c,) }";  // of numpy's scalars
+  const std::string strong =
+      "    c:f32[] = mul b 0.10000000149011612:f32[]\n  in (c,) }";  // of numpy's scalars
   s.skip(strong.substr(strong.find("  in")));
   s.skip(strong.substr(strong.find("  in")));
   auto twice = [](Array x) { return x * 2; };

@@ -1,5 +1,5 @@
-// Sections g07, g08, g11, g15, g20 and g21: functions with rules of their own, what policies are asked,
-// linear functions and their residuals, derivatives of derivatives.
+// Sections g07, g08, g11, g15, g20 and g21: functions with rules of their own, what policies are
+// asked, linear functions and their residuals, derivatives of derivatives.
 #include "golden/sections.h"
 
 using namespace golden;
@@ -110,7 +110,9 @@ TEST_CASE("g07: a backward pass of its own, plain and inside checkpoint") {
 TEST_CASE("g20: arguments that are residuals of a custom backward pass are kept once") {
   using Residuals = std::pair<Array, Array>;
   auto product = rp::custom_vjp([](Array a, Array b) { return a * b; },
-                                [](Array a, Array b) { return std::pair{a * b, Residuals{a, b}}; },
+                                [](Array a, Array b) {
+                                  return std::pair{a * b, Residuals{a, b}};
+                                },
                                 [](Residuals r, Array ct) {
                                   Array a = ct * r.second;
                                   return std::tuple{a, ct * r.first};
@@ -163,12 +165,16 @@ TEST_CASE("g08: a policy is asked about every equation of the forward pass, in o
 
 TEST_CASE("g11, g15: linear functions and their residuals, of numbers and arrays") {
   Section s("g15_eager_misc", "eager vjp residuals for scalar consts");
-  auto linear = [&s](const auto& f, const auto&... args) { s.program(rp::vjp(f, args...).second.jaxpr().str()); };
+  auto linear = [&s](const auto& f, const auto&... args) {
+    s.program(rp::vjp(f, args...).second.jaxpr().str());
+  };
   auto twice = [](Array x) { return x * 2.0; };
   auto product = [](Array x, Array y) { return x * y; };
   linear(twice, three);
   linear(twice, Array(1.0));
-  s.skip("[NotNeeded()] [] { lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }");  // a numpy scalar
+  s.skip(
+      "[NotNeeded()] [] { lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }");  // a numpy
+                                                                                          // scalar
   linear(product, Array(2.0), Array(3.0));
   linear(product, rp::full({}, 2.0, rp::float32), Array(3.0));
   linear([](Array x) { return rp::sin(x); }, Array(3.0));
@@ -192,7 +198,8 @@ TEST_CASE("g11, g15: linear functions and their residuals, of numbers and arrays
   both.program(rp::vjp(rp::checkpoint(f), x, W).second.jaxpr().str());
   both.end();
   Section unused("g11_lowering_vjp_log_pp", "vjp with_refs / args_res replaced");
-  unused.program(rp::vjp([](Array v, Array) { return v * 2.0; }, Array(1.0), Array(2.0)).second.jaxpr().str());
+  unused.program(
+      rp::vjp([](Array v, Array) { return v * 2.0; }, Array(1.0), Array(2.0)).second.jaxpr().str());
   unused.end();
 }
 
@@ -206,16 +213,19 @@ TEST_CASE("g15: jacobians of checkpoint, shapes, aux results") {
   Section s("g15_eager_misc", "jacrev/jacfwd/hessian");
   std::vector<double> values = rp::hessian(h)(x).to_vector<double>();
   s.numbers({values[0], values[1]});
-  const std::vector<double> forward = rp::jacfwd(h)(x).to_vector<double>(), reverse = rp::jacrev(h)(x).to_vector<double>();
+  const std::vector<double> forward = rp::jacfwd(h)(x).to_vector<double>(),
+                            reverse = rp::jacrev(h)(x).to_vector<double>();
   s.numbers({values[2], values[3], forward[0], forward[1], reverse[0], reverse[1]});
-  s.traced([h](Array v, Array t) { return rp::jvp(rp::grad(h), std::tuple{v}, std::tuple{t}); }, x, x);
+  s.traced([h](Array v, Array t) { return rp::jvp(rp::grad(h), std::tuple{v}, std::tuple{t}); }, x,
+           x);
   s.end();
   CHECK(rp::to_string(rp::eval_shape(h, x).type()) == "f32[]");
   using Aux = std::pair<Array, Array>;
   auto aux = rp::checkpoint([](Array v) { return std::pair{rp::sin(v), Aux{v, Array(3)}}; });
   const auto [value, gradient] = rp::value_and_grad(aux, rp::has_aux)(1.0);
   Section has_aux("g15_eager_misc", "has_aux");
-  has_aux.numbers({value.first.item<double>(), value.second.first.item<double>(), gradient.item<double>()});
+  has_aux.numbers(
+      {value.first.item<double>(), value.second.first.item<double>(), gradient.item<double>()});
   CHECK(value.second.second.item<int>() == 3);
   has_aux.end();
 }

@@ -13,6 +13,14 @@ const Array three = rp::ones({3});
 
 }  // namespace
 
+TEST_CASE("g02: checkpoint, and jit of it") {
+  auto h = rp::checkpoint(sin_sin);
+  Section s("g02_transforms", "");
+  s.traced(h, 1.0);
+  s.traced(rp::jit(h, {.name = "side"}), 1.0);
+  s.end();
+}
+
 TEST_CASE("g02: grad, value_and_grad, jvp, vmap and second order of checkpoint") {
   auto h = rp::checkpoint(sin_sin);
   Section("g02_transforms", "make_jaxpr grad").traced(rp::grad(h), 1.0);
@@ -109,6 +117,13 @@ TEST_CASE("g03: unused, linear, identical and constant results") {
   identity.residuals(same, RP_ARGS(x));
   identity.traced(rp::grad(same), x);
   identity.end();
+}
+
+TEST_CASE("g15: the transpose of a linear function inside checkpoint") {
+  auto twice = rp::checkpoint([](Array x) { return 2.0 * x; });
+  Section s("g15_eager_misc", "linear_transpose");
+  s.numbers({std::get<0>(rp::vjp(twice, Array(1.0)).second(Array(3.0))).item<double>()});
+  s.end();
 }
 
 TEST_CASE("g15: dead code, zero tangents, partial use, nested checkpoints") {

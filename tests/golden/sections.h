@@ -1,18 +1,18 @@
 // Sections of JAX's outputs, compared with our programs and residual lists.
 #pragma once
 
+#include "golden/cases.h"
+
 #include <regex>
 #include <sstream>
-
-#include "golden/cases.h"
 
 namespace golden {
 
 namespace P = rp::checkpoint_policies;
 using Pair = std::pair<Array, Array>;
 
-// One section: from its heading (without addresses) to the next one; no heading: the text before the first.
-// Texts must follow in the order of the checks.
+// One section: from its heading (without addresses) to the next one; no heading: the text before
+// the first. Texts must follow in the order of the checks.
 class Section {
  public:
   Section(const std::string& file, const std::string& heading) : name_(file + " " + heading) {
@@ -68,9 +68,11 @@ class Section {
     static const std::regex number(R"(-?\d+\.\d*(e[-+]\d+)?)");
     const std::string text = next_line();
     std::vector<double> theirs;
-    for (std::sregex_iterator i(text.begin(), text.end(), number), end; i != end; ++i) theirs.push_back(std::stod(i->str()));
+    for (std::sregex_iterator i(text.begin(), text.end(), number), end; i != end; ++i)
+      theirs.push_back(std::stod(i->str()));
     REQUIRE(ours.size() == theirs.size());
-    for (std::size_t i = 0; i < ours.size(); ++i) CHECK(ours[i] == doctest::Approx(theirs[i]).epsilon(1e-6));
+    for (std::size_t i = 0; i < ours.size(); ++i)
+      CHECK(ours[i] == doctest::Approx(theirs[i]).epsilon(1e-6));
   }
   void skip(const std::string& line) {
     at_ = text_.find(line + "\n", at_);
@@ -79,14 +81,17 @@ class Section {
   }
   // Nothing is left to be compared.
   void end() const {
-    CHECK_MESSAGE(at_ == text_.size(), name_ << " goes on: " << text_.substr(std::min(at_, text_.size()), 200));
+    CHECK_MESSAGE(at_ == text_.size(),
+                  name_ << " goes on: " << text_.substr(std::min(at_, text_.size()), 200));
   }
 
  private:
   std::size_t next_program() const {
     static const std::regex start(R"((^|\n)let \w+ = \{ lambda |\{ lambda )");
     std::smatch found;
-    if (!std::regex_search(text_.begin() + static_cast<std::ptrdiff_t>(at_), text_.end(), found, start)) return text_.size();
+    if (!std::regex_search(text_.begin() + static_cast<std::ptrdiff_t>(at_), text_.end(), found,
+                           start))
+      return text_.size();
     const std::size_t newline = found.str()[0] == '\n' ? 1 : 0;
     return at_ + static_cast<std::size_t>(found.position()) + newline;
   }

@@ -1,0 +1,259 @@
+#include "plan/keep_loops.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "control/records.h"
+#include "control/scan.h"
+#include "plan/min_cut.h"
+#include "plan/repeat.h"
+#include "plan/roots.h"
+#include "program/primitive.h"
+#include "transform/dce.h"
+#include "transform/rewrite.h"
+
+namespace reprise::plan {
+namespace {
+
+std::size_t at(Var v) { return static_cast<std::size_t>(v); }
+
+struct Link {
+  std::size_t result;   // of the first loop: a stacked output
+  std::size_t operand;  // of the second loop: a scanned one
+};
+
+// One pair of loops: `first` stacks values that only `second` scans.
+class LoopPair {
+ public:
+  LoopPair(Program& p, std::size_t first, std::size_t second)
+      : p_(p), first_(p.eqns[first]), second_(p.eqns[second]), in_first_(scan_shape(first_.params)), in_second_(scan_shape(second_.params)),
+        body_(*first_.params.get<ProgramPtr>("jaxpr")), roots_(find_roots(body_)) {}
+
+  bool improve(const std::vector<int>& uses) {
+    if (in_first_.length != in_second_.length) return false;
+    find_links(uses);
+    if (links_.empty()) return false;
+    find_makers();
+    const std::vector<std::size_t> cut = smallest_cut();
+    std::size_t before = 0, after = 0;
+    for (const Link& l : links_) before += body_.type(body_.out[l.result]).nbytes();
+    for (std::size_t v : cut) after += is_stacked(static_cast<Var>(v)) ? body_.type(static_cast<Var>(v)).nbytes() : 0;
+    if (cut.empty() || after + before / 100 >= before) return false;
+    for (std::size_t v : cut) kept_.push_back(static_cast<Var>(v));
+    rewrite_second(rewrite_first());
+    return true;
+  }
+
+ private:
+  void find_links(const std::vector<int>& uses) {
+    for (std::size_t k = in_second_.consts + in_second_.carry; k < second_.in.size(); ++k) {
+      const Atom& a = second_.in[k];
+      if (!a.is_var() || uses[at(a.var)] != 1) continue;
+      const auto out = std::find(first_.out.begin(), first_.out.end(), a.var);
+      const auto m = static_cast<std::size_t>(out - first_.out.begin());
+      if (out != first_.out.end() && m >= in_first_.carry) links_.push_back({m, k});
+    }
+  }
+  void find_makers() {
+    for (std::size_t i = 0; i < body_.eqns.size(); ++i) {
+      for (Var v : body_.eqns[i].out) made_by_[v] = i;
+    }
+    for (std::size_t i = 0; i < body_.in.size(); ++i) input_number_[body_.in[i]] = i;
+  }
+  bool is_carried(Var v) const {
+    const auto n = input_number_.find(v);
+    return n != input_number_.end() && n->second >= in_first_.consts && n->second < in_first_.consts + in_first_.carry;
+  }
+  // Whether keeping a value means stacking it: not a constant of the loop, nor an argument that it scans.
+  bool is_stacked(Var v) const {
+    const auto n = input_number_.find(v);
+    if (n == input_number_.end() || is_carried(v)) return true;
+    const Atom& outside = first_.in[n->second];
+    const bool is_argument = !outside.is_var() || std::find(p_.in.begin(), p_.in.end(), outside.var) != p_.in.end();
+    return n->second >= in_first_.consts && !is_argument;
+  }
+  bool can_repeat(Var v) const {
+    const auto i = made_by_.find(v);
+    return i != made_by_.end() && may_repeat(body_.eqns[i->second]);
+  }
+
+  std::vector<std::size_t> smallest_cut() const {
+    MinCut graph(body_.types.size());
+    std::vector<bool> seen(body_.types.size(), false);
+    std::vector<Var> queue;
+    const auto visit = [&](Var v) {
+      if (!seen[at(v)]) queue.push_back(v);
+      seen[at(v)] = true;
+    };
+    for (const Link& l : links_) {
+      const Atom& a = body_.out[l.result];
+      if (!a.is_var() || seen[at(a.var)]) continue;
+      visit(a.var);
+      graph.to_sink(at(a.var));
+    }
+    while (!queue.empty()) {
+      const Var v = queue.back();
+      queue.pop_back();
+      const auto bytes = static_cast<std::int64_t>(body_.type(v).nbytes());
+      const bool is_view = roots_.is_view[at(v)] && can_repeat(v);
+      graph.set_capacity(at(v), is_view ? MinCut::unlimited : is_stacked(v) ? std::max<std::int64_t>(bytes, 1) : 1);
+      if (!can_repeat(v)) {
+        graph.from_source(at(v));
+        continue;
+      }
+      for (const Atom& a : body_.eqns[made_by_.at(v)].in) {
+        if (!a.is_var()) continue;
+        visit(a.var);
+        graph.connect(at(a.var), at(v));
+      }
+    }
+    return graph.solve();
+  }
+
+  // The first loop returns the kept values instead of the linked ones; the stacks, by body variable.
+  std::unordered_map<Var, Var> rewrite_first() {
+    Program body = body_;
+    Equation e = first_;
+    body.out.clear();
+    e.out.clear();
+    for (std::size_t k = 0; k < body_.out.size(); ++k) {
+      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.result == k; })) continue;
+      body.out.push_back(body_.out[k]);
+      e.out.push_back(first_.out[k]);
+    }
+    std::unordered_map<Var, Var> stacks;
+    for (Var v : kept_) {
+      if (!is_stacked(v)) continue;
+      Type type = body_.type(v);
+      type.shape.insert(type.shape.begin(), in_first_.length);
+      stacks[v] = p_.fresh(type);
+      body.out.push_back(Atom::of(v));
+      e.out.push_back(stacks[v]);
+    }
+    e.params = e.params.with("jaxpr", std::make_shared<const Program>(std::move(body)));
+    new_first_ = std::move(e);
+    return stacks;
+  }
+
+  // The second loop takes the kept values and computes the linked ones from them.
+  void rewrite_second(const std::unordered_map<Var, Var>& stacks) {
+    Program body = *second_.params.get<ProgramPtr>("jaxpr");
+    Equation e = second_;
+    std::vector<Var> consts(body.in.begin(), body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)), scanned;
+    std::vector<Atom> const_atoms(e.in.begin(), e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)), scanned_atoms;
+    const std::size_t xs = in_second_.consts + in_second_.carry;
+    for (std::size_t k = xs; k < e.in.size(); ++k) {
+      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.operand == k; })) continue;
+      scanned.push_back(body.in[k]);
+      scanned_atoms.push_back(e.in[k]);
+    }
+    std::unordered_map<Var, Atom> here;  // variables of the first body -> values in the second
+    for (Var v : kept_) {
+      const Var inside = body.fresh(body_.type(v));
+      here[v] = Atom::of(inside);
+      if (const auto stack = stacks.find(v); stack != stacks.end()) {
+        scanned.push_back(inside);
+        scanned_atoms.push_back(Atom::of(stack->second));
+      } else {
+        const std::size_t n = input_number_.at(v);
+        (n < in_first_.consts ? consts : scanned).push_back(inside);
+        (n < in_first_.consts ? const_atoms : scanned_atoms).push_back(first_.in[n]);
+      }
+    }
+    std::unordered_map<Var, Atom> replaced;  // linked inputs of the second body
+    std::vector<Equation> eqns = repeated(body, here);
+    for (const Link& l : links_) {
+      const Atom& a = body_.out[l.result];
+      replaced[body.in[l.operand]] = a.is_var() ? here.at(a.var) : a;
+    }
+    const auto now = [&](const Atom& a) { return a.is_var() && replaced.contains(a.var) ? replaced.at(a.var) : a; };
+    for (Equation& old : body.eqns) {
+      for (Atom& a : old.in) a = now(a);
+      eqns.push_back(std::move(old));
+    }
+    body.eqns = std::move(eqns);
+    for (Atom& a : body.out) a = now(a);
+    const std::vector<Var> carried(body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts), body.in.begin() + static_cast<std::ptrdiff_t>(xs));
+    const std::vector<Atom> carried_atoms(e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts), e.in.begin() + static_cast<std::ptrdiff_t>(xs));
+    body.in = consts;
+    body.in.insert(body.in.end(), carried.begin(), carried.end());
+    body.in.insert(body.in.end(), scanned.begin(), scanned.end());
+    body.arg_names.clear();
+    e.in = const_atoms;
+    e.in.insert(e.in.end(), carried_atoms.begin(), carried_atoms.end());
+    e.in.insert(e.in.end(), scanned_atoms.begin(), scanned_atoms.end());
+    e.params = e.params.with("jaxpr", std::make_shared<const Program>(std::move(body)))
+                   .with("num_consts", static_cast<std::int64_t>(consts.size()));
+    first_ = std::move(new_first_);
+    second_ = std::move(e);
+  }
+  // Copies of the first body's equations that lead from the kept values to the linked ones.
+  std::vector<Equation> repeated(Program& body, std::unordered_map<Var, Atom>& here) const {
+    std::vector<bool> needed(body_.types.size(), false);
+    for (const Link& l : links_) {
+      if (body_.out[l.result].is_var()) needed[at(body_.out[l.result].var)] = true;
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t i = body_.eqns.size(); i-- > 0;) {
+      const Equation& e = body_.eqns[i];
+      const bool wanted = std::any_of(e.out.begin(), e.out.end(), [&](Var v) { return needed[at(v)] && !here.contains(v); });
+      if (!wanted) continue;
+      order.push_back(i);
+      for (const Atom& a : e.in) {
+        if (a.is_var()) needed[at(a.var)] = true;
+      }
+    }
+    std::reverse(order.begin(), order.end());
+    std::vector<Equation> out;
+    for (std::size_t i : order) {
+      Equation e = body_.eqns[i];
+      for (Atom& a : e.in) {
+        if (a.is_var()) a = here.at(a.var);
+      }
+      for (Var& v : e.out) {
+        const Var fresh = body.fresh(body_.type(v));
+        if (!here.contains(v)) here[v] = Atom::of(fresh);
+        v = fresh;
+      }
+      out.push_back(std::move(e));
+    }
+    return out;
+  }
+
+  Program& p_;
+  Equation &first_, &second_;
+  ScanShape in_first_, in_second_;
+  const Program body_;  // of the first loop
+  Roots roots_;
+  std::vector<Link> links_;
+  std::unordered_map<Var, std::size_t> made_by_, input_number_;
+  std::vector<Var> kept_;
+  Equation new_first_;
+};
+
+}  // namespace
+
+Program keep_loops(const Program& p) {
+  Rewriter rewrite(p);
+  for (const Equation& e : p.eqns) {
+    Equation now = e;
+    now.params = map_programs(e.params, "keep_loops", keep_loops);
+    rewrite.append(std::move(now));
+  }
+  Program out = rewrite.finish();
+  std::vector<int> uses(out.types.size(), 0);
+  const auto count = [&](const Atom& a) {
+    if (a.is_var()) ++uses[at(a.var)];
+  };
+  for (const Equation& e : out.eqns) std::for_each(e.in.begin(), e.in.end(), count);
+  std::for_each(out.out.begin(), out.out.end(), count);
+  bool changed = false;
+  for (std::size_t i = 0; i < out.eqns.size(); ++i) {
+    for (std::size_t j = i + 1; j < out.eqns.size() && out.eqns[i].prim == &scan_p; ++j) {
+      if (out.eqns[j].prim == &scan_p) changed |= LoopPair(out, i, j).improve(uses);
+    }
+  }
+  return changed ? dce(out, std::vector<bool>(out.out.size(), true)).program : out;
+}
+
+}  // namespace reprise::plan
