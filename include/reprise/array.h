@@ -324,5 +324,7 @@ Array array(const std::vector<T>& values, std::optional<Shape> shape, Location a
 std::size_t live_bytes();
 std::size_t peak_live_bytes();
 void reset_peak_live_bytes();
+// Large blocks are kept for reuse when they are freed, up to 1 GiB; this gives them back to the system.
+void release_free_memory();
 
 }  // namespace reprise

@@ -7,10 +7,10 @@
 #pragma once
 
 #include <iosfwd>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "reprise/callable.h"
 
@@ -43,8 +43,8 @@ namespace detail {
 struct JitEntry;  // one traced program
 std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args);
 // Runs the compiled program, or stages one jit equation where a program is being traced.
-Arrays call_jit(const Callee& f, const Arrays& args, const JitEntry& known);
-std::string types_key(const Arrays& args);
+Arrays call_jit(Location at, const std::string& name, const Arrays& args, const JitEntry& known);
+void append_types(std::string& key, const Arrays& args);  // equal bytes: equal types
 bool shareable(const JitEntry&);  // closes over no traced value
 
 void compile_jit(const JitEntry&);
@@ -52,7 +52,7 @@ MemoryAnalysis memory_of(const JitEntry&);
 CostAnalysis cost_of(const JitEntry&);
 std::string program_text(const JitEntry&);  // as traced
 std::string plan_text(const JitEntry&);     // as it runs
-[[noreturn]] void other_types(const std::string& expected, const std::string& got, Location at);
+[[noreturn]] void other_types(const JitEntry& expected, const Arrays& got);
 
 template <class F>
 struct Jit;
@@ -69,8 +69,9 @@ class Compiled {
   // Arguments of other types than it was lowered for are a TypeError.
   template <class... A>
   auto operator()(const A&... args) const {
-    const std::string key = f_.key_of(args...);
-    if (key != key_) detail::other_types(key_, key, Location{});
+    const auto applied = detail::inspect(f_.f, Location{}, args...);
+    const Arrays leaves = applied.leaves();
+    if (f_.key_of(applied.args(), leaves) != key_) detail::other_types(*entry_, leaves);
     return f_(args...);
   }
   MemoryAnalysis memory_analysis() const { return detail::memory_of(*entry_); }
@@ -113,10 +114,15 @@ struct Jit : CallOperator<Jit<F>, F> {
 
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
-    const auto applied = apply_to(f, std::move(args), at, options.name);
-    const Arrays leaves = applied.leaves();
-    const auto known = entry_for(applied, leaves, applied.key() + types_key(leaves));
-    return tree_unflatten(*known->structure, call_jit(applied.callee(), leaves, *known->entry));
+    const Arrays leaves = tree_leaves(args);
+    const std::string key = key_of(args, leaves);
+    auto known = find<typename Applied<F, A...>::Result>(key);
+    if (!known) known = trace(apply_to(f, std::move(args), at, options.name), leaves, key);
+    const Arrays out = call_jit(at, options.name, leaves, *known->entry);
+    auto result = known->structure;
+    std::size_t next = 0;
+    tree::replace_leaves(result, out, next);
+    return result;
   }
 
   // Traces for these arguments without running.
@@ -124,34 +130,41 @@ struct Jit : CallOperator<Jit<F>, F> {
   Lowered<F> lower(const A&... args) const {
     const auto applied = inspect(f, Location{}, args...);
     const Arrays leaves = applied.leaves();
-    const std::string key = applied.key() + types_key(leaves);
-    return {*this, entry_for(applied, leaves, key)->entry, key};
+    const std::string key = key_of(applied.args(), leaves);
+    auto known = find<typename decltype(inspect(f, Location{}, args...))::Result>(key);
+    if (!known) known = trace(applied, leaves, key);
+    return {*this, known->entry, key};
   }
-  template <class... A>
-  std::string key_of(const A&... args) const {
-    const auto applied = inspect(f, Location{}, args...);
-    return applied.key() + types_key(applied.leaves());
+  // Equal for calls that run the same program: structure, static values and types of the arguments.
+  template <class Args>
+  static std::string key_of(const Args& args, const Arrays& leaves) {
+    std::string key;
+    key.reserve(128);
+    tree::describe(args, key);
+    append_types(key, leaves);
+    return key;
   }
 
  private:
   template <class Result>
   struct Known {
     std::shared_ptr<const JitEntry> entry;
-    std::optional<Result> structure;
+    Result structure;  // its leaves are of no interest
   };
   struct Cache {
     std::mutex mutex;
-    std::map<std::string, std::shared_ptr<const void>> entries;
+    std::unordered_map<std::string, std::shared_ptr<const void>> entries;
   };
 
+  template <class Result>
+  std::shared_ptr<const Known<Result>> find(const std::string& key) const {
+    const std::lock_guard lock(cache->mutex);
+    const auto it = cache->entries.find(key);
+    return it == cache->entries.end() ? nullptr : std::static_pointer_cast<const Known<Result>>(it->second);
+  }
   template <class Run>
-  auto entry_for(const Run& applied, const Arrays& leaves, const std::string& key) const {
+  auto trace(const Run& applied, const Arrays& leaves, const std::string& key) const {
     using K = Known<typename Run::Result>;
-    {
-      const std::lock_guard lock(cache->mutex);
-      const auto it = cache->entries.find(key);
-      if (it != cache->entries.end()) return std::static_pointer_cast<const K>(it->second);
-    }
     Callee callee = applied.callee();
     callee.name = options.name;
     auto entry = trace_jit(callee, leaves);

@@ -16,10 +16,12 @@ namespace reprise {
 namespace detail {
 
 struct JitEntry {
-  JitEntry(ProgramPtr p, Arrays c) : program(std::move(p)), consts(std::move(c)) {}
+  JitEntry(ProgramPtr p, Arrays c)
+      : program(std::move(p)), consts(std::move(c)), is_shareable(std::none_of(consts.begin(), consts.end(), is_traced)) {}
 
   ProgramPtr program;
   Arrays consts;
+  bool is_shareable;
   // Compiled when it first runs on numbers; one that is only staged never is.
   std::shared_ptr<const Executable> compiled() const {
     const std::lock_guard lock(compiling_);
@@ -32,18 +34,17 @@ struct JitEntry {
   mutable std::shared_ptr<const Executable> executable_;
 };
 
-std::string types_key(const Arrays& args) {
-  std::string key;
+void append_types(std::string& key, const Arrays& args) {
   for (const Array& a : args) {
-    key += to_string(a.type());
-    key += a.weak_type() ? "w" : ";";
+    const Type& t = a.type();
+    key += static_cast<char>(t.dtype);
+    key += static_cast<char>((t.weak_type ? 1 : 0) + (t.memory_space == MemorySpace::host ? 2 : 0));
+    key += static_cast<char>(t.shape.size());
+    key.append(reinterpret_cast<const char*>(t.shape.data()), t.shape.size() * sizeof(std::int64_t));
   }
-  return key;
 }
 
-bool shareable(const JitEntry& entry) {
-  return std::none_of(entry.consts.begin(), entry.consts.end(), is_traced);
-}
+bool shareable(const JitEntry& entry) { return entry.is_shareable; }
 
 std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);
@@ -52,12 +53,11 @@ std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args) {
   return std::make_shared<const JitEntry>(std::move(t.program), std::move(t.consts));
 }
 
-Arrays call_jit(const Callee& f, const Arrays& args, const JitEntry& known) {
-  const AtUser at(f.at);
-  if (!is_tracing() && shareable(known) && std::none_of(args.begin(), args.end(), is_traced)) {
-    return known.compiled()->run(concat(known.consts, args));
-  }
-  return finished(jit_p.bind(concat(known.consts, args), {{"name", f.name}, {"jaxpr", known.program}}));
+Arrays call_jit(Location at, const std::string& name, const Arrays& args, const JitEntry& known) {
+  const AtUser scope(at);
+  const bool staged = is_tracing() || !known.is_shareable || std::any_of(args.begin(), args.end(), is_traced);
+  if (!staged) return known.compiled()->run(known.consts.empty() ? args : concat(known.consts, args));
+  return finished(jit_p.bind(concat(known.consts, args), {{"name", name}, {"jaxpr", known.program}}));
 }
 
 void compile_jit(const JitEntry& entry) { entry.compiled(); }
@@ -85,10 +85,14 @@ CostAnalysis cost_of(const JitEntry& entry) {
 std::string program_text(const JitEntry& entry) { return to_text(*entry.program); }
 std::string plan_text(const JitEntry& entry) { return to_text(entry.compiled()->code()); }
 
-void other_types(const std::string& expected, const std::string& got, Location at) {
-  const AtUser scope(at);
+void other_types(const JitEntry& expected, const Arrays& got) {
+  std::vector<std::string> wanted, given;
+  const std::vector<Type> types = expected.program->in_types();
+  for (std::size_t i = expected.consts.size(); i < types.size(); ++i) wanted.push_back(to_string(types[i]));
+  for (const Array& a : got) given.push_back(to_string(a.type()));
   fail_with_hint<TypeError>("lower and compile again for these types, or call the jit function itself",
-                            "compiled function: argument types differ, got ", got, ", compiled for ", expected);
+                            "compiled function: argument types differ, got (", join(given, ", "), "), compiled for (",
+                            join(wanted, ", "), ")");
 }
 
 }  // namespace detail

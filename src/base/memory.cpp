@@ -1,7 +1,11 @@
 #include "base/memory.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -18,19 +22,76 @@ void count_allocated(std::size_t bytes) {
   }
 }
 
+// Large blocks that were freed wait here for a request of the same size: fresh memory costs a page fault
+// for every 4 KiB, which is more than most programs compute on it.
+class FreeBlocks {
+ public:
+  static FreeBlocks& get() {
+    static FreeBlocks& blocks = *new FreeBlocks;  // arrays may be freed until the very end
+    return blocks;
+  }
+  void* take(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = blocks_.size(); i-- > 0;) {
+      if (blocks_[i].first != bytes) continue;
+      void* found = blocks_[i].second;
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i));
+      total_ -= bytes;
+      return found;
+    }
+    return nullptr;
+  }
+  void put(std::size_t bytes, void* block) {
+    const std::lock_guard lock(mutex_);
+    blocks_.emplace_back(bytes, block);
+    total_ += bytes;
+    while (blocks_.size() > most_blocks || total_ > most_bytes) drop_oldest();
+  }
+  bool drop_all() {
+    const std::lock_guard lock(mutex_);
+    const bool any = !blocks_.empty();
+    while (!blocks_.empty()) drop_oldest();
+    return any;
+  }
+
+ private:
+  static constexpr std::size_t most_blocks = 8, most_bytes = std::size_t{1} << 30;
+  void drop_oldest() {
+    total_ -= blocks_.front().first;
+    std::free(blocks_.front().second);
+    blocks_.erase(blocks_.begin());
+  }
+  std::mutex mutex_;
+  std::vector<std::pair<std::size_t, void*>> blocks_;
+  std::size_t total_ = 0;
+};
+constexpr std::size_t large_block = 256 << 10;
+
+void* allocate_block(std::size_t bytes) {
+  if (bytes >= large_block) {
+    if (void* found = FreeBlocks::get().take(bytes)) return found;
+  }
+  void* memory = std::aligned_alloc(buffer_alignment, bytes);
+  if (memory == nullptr && FreeBlocks::get().drop_all()) memory = std::aligned_alloc(buffer_alignment, bytes);
+  return memory;
+}
+
 }  // namespace
+
+void release_free_memory() { FreeBlocks::get().drop_all(); }
 
 std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
   constexpr std::size_t address_space = std::size_t{1} << 47;  // no process has more
   if (bytes > address_space) fail<RuntimeError>("memory: too large, got ", bytes, " bytes");
   const std::size_t rounded =
-      (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
-  void* memory = std::aligned_alloc(buffer_alignment, rounded == 0 ? buffer_alignment : rounded);
+      std::max(buffer_alignment, (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
+  void* memory = allocate_block(rounded);
   if (memory == nullptr) fail<RuntimeError>("memory: exhausted, got a request for ", bytes, " bytes");
   count_allocated(bytes);
-  return {static_cast<std::byte*>(memory), [bytes](std::byte* p) {
+  return {static_cast<std::byte*>(memory), [bytes, rounded](std::byte* p) {
             live.fetch_sub(bytes, std::memory_order_relaxed);
-            std::free(p);
+            if (rounded >= large_block) FreeBlocks::get().put(rounded, p);
+            else std::free(p);
           }};
 }
 

@@ -23,7 +23,10 @@ Executable::Executable(std::shared_ptr<const Code> code, Program source)
 Arrays Executable::run(const Arrays& args) const {
   const plan::Schedule& s = *code_->schedule;
   const plan::MemoryPlan& memory = code_->memory;
-  std::vector<std::byte*> slots(code_->slots, nullptr);
+  constexpr std::size_t few = 64;
+  std::byte* on_stack[few];
+  std::vector<std::byte*> many(code_->slots > few ? code_->slots : 0);
+  std::byte** slots = code_->slots > few ? many.data() : on_stack;
   std::shared_ptr<std::byte> arena, results;
   if (memory.arena_bytes > 0) arena = allocate_buffer(memory.arena_bytes);
   if (memory.result_bytes > 0) results = allocate_buffer(memory.result_bytes);
@@ -32,14 +35,17 @@ Arrays Executable::run(const Arrays& args) const {
   // Arguments are only read.
   for (std::size_t i = 0; i < args.size(); ++i) slots[first_argument_slot + i] = const_cast<std::byte*>(content(args[i]).elements);
   std::vector<NewArray> own;
+  own.reserve(memory.own.size());
   for (Var v : memory.own) {
     own.emplace_back(s.types[static_cast<std::size_t>(v)]);
     slots[first_argument_slot + args.size() + own.size() - 1] = own.back().bytes();
   }
-  reprise::run(*code_, slots.data());
+  reprise::run(*code_, slots);
   Arrays finished;
+  finished.reserve(own.size());
   for (NewArray& a : own) finished.push_back(std::move(a).finish());
   Arrays out;
+  out.reserve(s.outputs.size());
   for (std::size_t k = 0; k < s.outputs.size(); ++k) {
     const plan::View& v = s.outputs[k];
     const Type type = s.program->type(s.program->out[k]);
@@ -49,7 +55,7 @@ Arrays Executable::run(const Arrays& args) const {
     }
     const plan::Place& place = memory.places[static_cast<std::size_t>(v.root)];
     if (place.region == plan::Region::argument) out.push_back(with_type(args[place.offset], type));
-    else if (place.region == plan::Region::own) out.push_back(with_type(finished[place.offset], type));
+    else if (place.region == plan::Region::own) out.push_back(finished[place.offset].type() == type ? finished[place.offset] : with_type(finished[place.offset], type));
     else out.push_back(output_in(results, results.get() + place.offset, type));
   }
   return out;

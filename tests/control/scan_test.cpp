@@ -384,6 +384,12 @@ TEST_CASE("a loop whose carry changes its type, or with unknown length, is a Typ
   CHECK_THROWS_AS(rp::scan(keep, one, none), rp::TypeError);
   auto add = [](Array c, Two x) { return pair{c + std::get<0>(x), none}; };
   CHECK_THROWS_AS(rp::scan(add, one, Two{rp::ones({2}), rp::ones({3})}), rp::TypeError);
+  // A number for a start takes the common dtype: an integer may become floating, not the reverse.
+  auto constant = [](rp::Dtype d) {
+    return [d](Array, rp::None) { return std::pair{rp::zeros({}, d), rp::none}; };
+  };
+  CHECK(rp::scan(constant(rp::float32), Array(1), rp::none, {.length = 0}).first.dtype() == rp::float32);
+  CHECK_THROWS_AS(rp::scan(constant(rp::int32), Array(1.5), rp::none, {.length = 2}), rp::TypeError);
 }
 
 TEST_CASE("a step in a checkpoint may return a number") {

@@ -323,6 +323,27 @@ TEST_CASE("golden indexing, shaping and convolution inside checkpoint") {
          }));
 }
 
+TEST_CASE("golden dropout_inside_checkpoint: the mask is drawn again, the same") {
+  auto dropout = [](Array x) {
+    Array key = rp::random::key(7);
+    Array kept = rp::random::bernoulli(key, 0.5, x.shape());
+    Array y = rp::sin(x);
+    y = y / 0.5;
+    return rp::where(kept, y, 0.);
+  };
+  auto f = rp::checkpoint(dropout);
+  check1("dropout_inside_checkpoint", f);
+  // The case is not marked as exact, but its texts are.
+  const Json& c = case_named("dropout_inside_checkpoint");
+  const Array x = arg(c, 0)[0];
+  const rp::Jaxpr program = rp::make_jaxpr(f)(x);
+  CHECK(program.str() == c["jaxpr"].get<std::string>());
+  CHECK(rp::fwd_bwd(f, x).forward.str() == c["fwd"].get<std::string>());
+  CHECK(rp::fwd_bwd(f, x).backward.str() == c["bwd"].get<std::string>());
+  CHECK(rp::parse_jaxpr(program.str()).str() == program.str());
+  check_values("parsed", rp::parse_jaxpr(program.str()).eval({x}), c["out"]);
+}
+
 TEST_CASE("save_anything_except_these_names leaves out the named value and the value it names") {
   const Json& c = case_named("mlp_anything_but");
   const Arrays a{arg(c, 0)[0], arg(c, 1)[0], arg(c, 2)[0], arg(c, 3)[0], arg(c, 4)[0]};

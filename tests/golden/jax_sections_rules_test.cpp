@@ -101,7 +101,7 @@ TEST_CASE("g07: a backward pass of its own, plain and inside checkpoint") {
         v = sine(v);
         return sine(v);
       },
-      {.policy = P::save_only_these_names("cosx")});
+      {.policy = P::save_only_these_names("cosx"), .strict = true});
   Section names("g07_custom_rules", "names inside custom_vjp fwd");
   names.residuals(twice, RP_ARGS(x));
   names.end();

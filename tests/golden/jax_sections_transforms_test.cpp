@@ -21,6 +21,14 @@ TEST_CASE("g02: checkpoint, and jit of it") {
   s.end();
 }
 
+TEST_CASE("g21: remat is another name of checkpoint") {
+  auto sine = [](Array x) { return rp::sin(x); };
+  Section s("g21_misc_errors", "remat kw");
+  s.numbers({rp::remat(sine, {.policy = {}, .prevent_cse = false})(1.0).item<double>()});
+  s.end();
+  CHECK(rp::make_jaxpr(rp::remat(sin_sin))(1.0).str() == rp::make_jaxpr(rp::checkpoint(sin_sin))(1.0).str());
+}
+
 TEST_CASE("g02: grad, value_and_grad, jvp, vmap and second order of checkpoint") {
   auto h = rp::checkpoint(sin_sin);
   Section("g02_transforms", "make_jaxpr grad").traced(rp::grad(h), 1.0);

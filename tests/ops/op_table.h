@@ -108,6 +108,7 @@ Rows index_rows();    // op_table_index.cpp
 Rows reduce_rows();   // op_table_reduce.cpp
 Rows window_rows();   // op_table_window.cpp
 Rows product_rows();  // op_table_product.cpp
+Rows random_rows();   // op_table_random.cpp
 Rows numpy_rows();    // op_table_numpy.cpp
 Rows nn_rows();       // op_table_nn.cpp
 

@@ -24,6 +24,7 @@ TEST_CASE("gather, scatter and sort keep every rule") { check_rows(index_rows())
 TEST_CASE("reductions keep every rule") { check_rows(reduce_rows()); }
 TEST_CASE("sliding windows keep every rule") { check_rows(window_rows()); }
 TEST_CASE("products and convolutions keep every rule") { check_rows(product_rows()); }
+TEST_CASE("keys and random bits keep every rule") { check_rows(random_rows()); }
 TEST_CASE("functions in numpy style keep every rule") { check_rows(numpy_rows()); }
 TEST_CASE("activation functions keep every rule") { check_rows(nn_rows()); }
 TEST_CASE("integers wrap around and divide by zero as defined") { check_integer_edges(); }
@@ -31,7 +32,7 @@ TEST_CASE("integers wrap around and divide by zero as defined") { check_integer_
 TEST_CASE("every primitive that is not a call has a row") {
   std::set<const Primitive*> covered;
   for (Rows (*family)() : {unary_rows, binary_rows, convert_rows, shape_rows, join_rows, index_rows,
-                           reduce_rows, window_rows, product_rows}) {
+                           reduce_rows, window_rows, product_rows, random_rows}) {
     for (const Row& row : family()) covered.insert(row.primitive);
   }
   for (const Primitive* p : all_primitives()) {
@@ -42,7 +43,7 @@ TEST_CASE("every primitive that is not a call has a row") {
 
 TEST_CASE("names of rows are unique, so that a failure says where it is") {
   for (Rows (*family)() : {unary_rows, binary_rows, convert_rows, shape_rows, join_rows, index_rows,
-                           reduce_rows, window_rows, product_rows, numpy_rows, nn_rows}) {
+                           reduce_rows, window_rows, product_rows, random_rows, numpy_rows, nn_rows}) {
     std::set<std::string> names;
     for (const Row& row : family()) CHECK_MESSAGE(names.insert(row.name).second, row.name);
   }

@@ -28,7 +28,7 @@ TEST_CASE("straight_line opens calls and checkpoints at any depth") {
 
 TEST_CASE("straight_line unrolls loops in the order of their steps") {
   const auto step = [](Array c, Array x) { return std::pair{c * x, rp::sin(c)}; };
-  const auto f = [&](Array xs) { return rp::scan(step, Array(2.0f), xs, {.reverse = true}).second; };
+  const auto f = [&](Array xs) { return rp::scan(step, rp::full({}, 2.0, rp::float32), xs, {.reverse = true}).second; };
   CHECK(line_of(f, rp::array({3.0, 4.0})) == R"({ lambda ; a:f32[2]. let
     b:f32[] c:f32[] = unstack[axis=0] a
     d:f32[] = mul 2.0:f32[] c
