@@ -3,22 +3,22 @@
 // again, inside jit, vmap and loops.
 //
 //   rp::Array key = rp::random::key(0);
-//   rp::Array keys = rp::random::split(key);                      // key<fry>[2]: two independent keys
-//   rp::Array x = rp::random::normal(keys[0], {2, 3});            // f32[2,3]
-//   rp::Array mask = rp::random::bernoulli(keys[1], 0.9, {{2, 3}});
+//   rp::Array keys = rp::random::split(key);                      // key<fry>[2]: two independent
+//   keys rp::Array x = rp::random::normal(keys[0], {2, 3});            // f32[2,3] rp::Array mask =
+//   rp::random::bernoulli(keys[1], 0.9, {{2, 3}});
 //
-// Use a key once, or split it first. A key is a scalar of dtype key<fry>, or (the older form) its two
-// words as u32[2]; every function takes both, and split and fold_in give back what they were given.
-// Arrays of keys are for vmap. The generator is Threefry-2x32: the bits are those of JAX, and so are
-// uniform, normal and truncated_normal in f32; functions that take logarithms agree to a few units
-// in the last place.
+// Use a key once, or split it first. A key is a scalar of dtype key<fry>, or (the older form) its
+// two words as u32[2]; every function takes both, and split and fold_in give back what they were
+// given. Arrays of keys are for vmap. The generator is Threefry-2x32: the bits are those of JAX,
+// and so are uniform, normal and truncated_normal in f32; functions that take logarithms agree to a
+// few units in the last place.
 #pragma once
+
+#include "reprise/array.h"
 
 #include <concepts>
 #include <cstdint>
 #include <optional>
-
-#include "reprise/array.h"
 
 namespace reprise::random {
 
@@ -32,7 +32,7 @@ Array key(T seed, Location at = Location::current());
 template <std::integral T>
 Array PRNGKey(T seed, Location at = Location::current());
 
-Array key_data(Operand keys);       // the words: key<fry>[...] -> u32[..., 2]
+Array key_data(Operand keys);        // the words: key<fry>[...] -> u32[..., 2]
 Array wrap_key_data(Operand words);  // the keys: u32[..., 2] -> key<fry>[...]
 
 // Independent new keys. The first n of split(key, m) are those of split(key, n).
@@ -62,8 +62,8 @@ Array gumbel(Operand key, const Shape& shape = {}, Dtype dtype = float32);
 Array bernoulli(Operand key, Operand p = 0.5, const std::optional<Shape>& shape = std::nullopt);
 // Integers in [minval, maxval); the bounds broadcast to the shape.
 Array randint(Operand key, const Shape& shape, Operand minval, Operand maxval, Dtype dtype = int32);
-// Positions along an axis of the logits (logarithms of probabilities, up to a constant), as i32. The
-// shape, by default that of the logits without the axis, may have more leading dimensions.
+// Positions along an axis of the logits (logarithms of probabilities, up to a constant), as i32.
+// The shape, by default that of the logits without the axis, may have more leading dimensions.
 Array categorical(Operand key, Operand logits, std::int64_t axis = -1,
                   const std::optional<Shape>& shape = std::nullopt);
 // The numbers 0, ..., n-1 in random order.
@@ -72,16 +72,18 @@ Array permutation(Operand key, std::int64_t n);
 Array permutation(Operand key, Operand x, std::int64_t axis = 0, bool independent = false);
 
 struct ChoiceOptions {
-  bool replace = true;               // may an element be chosen twice
+  bool replace = true;                    // may an element be chosen twice
   std::optional<Array> p = std::nullopt;  // probabilities, by default all equal
   std::int64_t axis = 0;
 };
-// Elements of 0, ..., n-1, or of x along an axis, which `shape` replaces. A TypeError when there are
-// not enough elements.
-Array choice(Operand key, std::int64_t n, const Shape& shape = {}, const ChoiceOptions& options = {});
+// Elements of 0, ..., n-1, or of x along an axis, which `shape` replaces. A TypeError when there
+// are not enough elements.
+Array choice(Operand key, std::int64_t n, const Shape& shape = {},
+             const ChoiceOptions& options = {});
 Array choice(Operand key, Operand x, const Shape& shape = {}, const ChoiceOptions& options = {});
 
-// ------------------------------------------------------------------------------------------ details
+// ------------------------------------------------------------------------------------------
+// details
 Array key_of_integer(std::uint64_t seed, Location at);
 template <std::integral T>
 Array key(T seed, Location at) {

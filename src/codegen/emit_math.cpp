@@ -72,12 +72,22 @@ V function(const Emission& m) {
   return call(m, name.text, m.x);
 }
 
+// Far below the smallest subnormal the result is 0. libmvec leaves such lanes to the scalar function, one by
+// one, and masked attention scores are full of them: they are taken out before.
+V exp(const Emission& m, V x) {
+  const bool is_double = compute_dtype(m.dtype()) == Dtype::f64;
+  const V vanishes = m.b.CreateFCmpOLT(x, number(m, is_double ? -746.0 : -104.0));
+  const V zero = number(m, 0);
+  const V in_range[] = {m.b.CreateSelect(vanishes, zero, x)};
+  return m.b.CreateSelect(vanishes, zero, call(m, "exp", in_range));
+}
+V exp(const Emission& m) { return exp(m, m.x[0]); }
+
 V erf_inv(const Emission& m) { return call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x); }
 
 V logistic(const Emission& m) {
-  const V minus[] = {m.b.CreateFNeg(m.x[0])};
   const V one = number(m, 1);
-  return m.b.CreateFDiv(one, m.b.CreateFAdd(one, call(m, "exp", minus)));
+  return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
 }
 
 V pow(const Emission& m) {  // a floating base may have an integer exponent
@@ -107,7 +117,7 @@ llvm::Value* call_lanes(const Emission& m, std::string_view name, Dtype d,
 }
 
 std::span<const RuleRow> math_rules() {
-  static constexpr RuleRow rows[] = {{&exp_p, function<"exp">},
+  static constexpr RuleRow rows[] = {{&exp_p, exp},
                                      {&exp2_p, function<"exp2">},
                                      {&log_p, function<"log">},
                                      {&log1p_p, function<"log1p">},

@@ -1,11 +1,11 @@
 #include "control/contract.h"
 
-#include <cmath>
-#include <unordered_map>
-
 #include "ops/elementwise.h"
 #include "ops/records.h"
 #include "program/walk.h"
+
+#include <cmath>
+#include <unordered_map>
 
 namespace reprise {
 namespace {

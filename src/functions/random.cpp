@@ -1,10 +1,6 @@
 // Keys and the continuous distributions: the equations of jax.random.
 #include "functions/random.h"
 
-#include <cmath>
-#include <limits>
-#include <numbers>
-
 #include "array/access.h"
 #include "base/dtype.h"
 #include "base/location.h"
@@ -12,6 +8,10 @@
 #include "functions/promote.h"
 #include "ops/random.h"
 #include "reprise/ops_math.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
 
 namespace reprise::random {
 namespace {
@@ -154,14 +154,18 @@ Given typed_single(const char* op, const Operand& key) {
   if (t.dtype != Dtype::key && t.dtype != Dtype::u32) {
     fail<TypeError>(op, ": a key is needed, key<fry>[] or u32[2], got ", t);
   }
-  if (dims > 0) fail_with_hint<TypeError>("map over several keys with vmap", op, ": a single key is needed, got ", t);
+  if (dims > 0)
+    fail_with_hint<TypeError>("map over several keys with vmap", op,
+                              ": a single key is needed, got ", t);
   return typed(key.array);
 }
 Array given_form(const Given& given, const Array& keys) {
   return given.is_raw ? lax::random_unwrap(keys) : keys;
 }
 void check_seed(const char* op, const Array& seed) {
-  if (seed.ndim() != 0) fail_with_hint<TypeError>("map over several seeds with vmap", op, ": a scalar seed is needed, got ", seed.type());
+  if (seed.ndim() != 0)
+    fail_with_hint<TypeError>("map over several seeds with vmap", op,
+                              ": a scalar seed is needed, got ", seed.type());
 }
 
 }  // namespace
@@ -204,7 +208,8 @@ Array split(Operand key, const Shape& shape) {
 Array fold_in(Operand key, Operand data) {
   const AtUser at(key.at);
   if (data.array.ndim() != 0) {
-    fail_with_hint<TypeError>("map over several numbers with vmap", "fold_in: a scalar is needed, got ", data.array.type());
+    fail_with_hint<TypeError>("map over several numbers with vmap",
+                              "fold_in: a scalar is needed, got ", data.array.type());
   }
   const Given given = typed_single("fold_in", key);
   const auto& number = content(data.array).number;
@@ -219,7 +224,8 @@ Array bits(Operand key, const Shape& shape, Dtype dtype) {
   if (dtype < Dtype::u8 || dtype > Dtype::u64) {
     fail<TypeError>("bits: an unsigned dtype is needed, got ", dtype);
   }
-  return lax::random_bits(single_key("bits", key), static_cast<std::int64_t>(8 * itemsize(dtype)), shape);
+  return lax::random_bits(single_key("bits", key), static_cast<std::int64_t>(8 * itemsize(dtype)),
+                          shape);
 }
 
 // --------------------------------------------------------------------------------- distributions

@@ -1,9 +1,9 @@
 // What the functions of reprise/random.h share.
 #pragma once
 
-#include <utility>
-
 #include "reprise/random.h"
+
+#include <utility>
 
 namespace reprise::random {
 

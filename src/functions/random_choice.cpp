@@ -1,8 +1,4 @@
 // Random decisions: integers, orders and elements, with the equations of jax.random.
-#include <algorithm>
-#include <bit>
-#include <cmath>
-
 #include "array/access.h"
 #include "base/dtype.h"
 #include "base/location.h"
@@ -13,6 +9,10 @@
 #include "reprise/ops_math.h"
 #include "reprise/ops_reduce.h"
 #include "reprise/ops_shape.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
 
 namespace reprise::random {
 namespace {
@@ -114,7 +114,8 @@ Array short_bound(const Array& x, Dtype dtype, std::int64_t beyond) {
     const Array bottom = maximum(a[2], a[0]);
     return Arrays{minimum(a[1], bottom)};
   };
-  return jit_call1("clip", body, {wide, make_number(top), make_number(least(dtype, Dtype::i32, true))});
+  return jit_call1("clip", body,
+                   {wide, make_number(top), make_number(least(dtype, Dtype::i32, true))});
 }
 
 // --------------------------------------------------------------------------------------- elements
@@ -149,7 +150,8 @@ Array drawn_by_probability(const Array& key, const Population& from, const Shape
                            std::int64_t count, const ChoiceOptions& options) {
   const Array p = promote_dtype(*options.p, Works::inexact);
   if (p.shape() != Shape{from.n}) {
-    fail<TypeError>("choice: a probability for each of ", from.n, " elements is needed, got ", p.type());
+    fail<TypeError>("choice: a probability for each of ", from.n, " elements is needed, got ",
+                    p.type());
   }
   if (!options.replace) {
     const Array noise = gumbel(key, {from.n}, p.dtype());
@@ -185,10 +187,12 @@ Array chosen(const Operand& given, const Population& from, const Shape& shape,
   }
   const Array key = single_key("choice", given);
   if (count == 0) return zeros(result, from.x ? from.x->dtype() : int32);
-  if (from.n <= 0) fail<TypeError>("choice: there must be something to choose from, got ", from.n, " elements");
+  if (from.n <= 0)
+    fail<TypeError>("choice: there must be something to choose from, got ", from.n, " elements");
   if (!options.replace && count > from.n) {
-    fail<TypeError>("choice: not more elements than there are can be chosen without replacement, got ",
-                    count, " of ", from.n);
+    fail<TypeError>(
+        "choice: not more elements than there are can be chosen without replacement, got ", count,
+        " of ", from.n);
   }
   if (!options.p && !options.replace) return lax::reshape(shuffled_start(key, from, count), result);
   const Array positions = options.p ? drawn_by_probability(key, from, shape, count, options)
@@ -222,8 +226,8 @@ Array bernoulli(Operand key, Operand p, const std::optional<Shape>& given) {
   const Shape shape = shape_for("bernoulli", given, p.array.shape());
   const Array k = single_key("bernoulli", key);
   const auto& number = content(p.array).number;
-  const Array limit = number ? rounded_number(number->dtype, number->real)
-                             : lax::convert(p.array, p.array.dtype());
+  const Array limit =
+      number ? rounded_number(number->dtype, number->real) : lax::convert(p.array, p.array.dtype());
   const auto body = [&](const Arrays& a) {
     const Array u = uniform(a[0], shape, a[1].dtype());
     return Arrays{less(u, a[1])};
@@ -254,7 +258,8 @@ Array permutation(Operand key, std::int64_t n) {
 Array permutation(Operand key, Operand x, std::int64_t axis, bool independent) {
   const AtUser at(key.at);
   if (x.array.ndim() == 0) {
-    fail<TypeError>("permutation: an integer or an array with an axis is needed, got ", x.array.type());
+    fail<TypeError>("permutation: an integer or an array with an axis is needed, got ",
+                    x.array.type());
   }
   const std::int64_t along = canonical_axis("permutation", axis, x.array.ndim());
   const Array k = single_key("permutation", key);
@@ -277,12 +282,14 @@ Array choice(Operand key, Operand x, const Shape& shape, const ChoiceOptions& op
   return chosen(key, {&x.array, x.array.shape(axis), axis}, shape, options);
 }
 
-Array categorical(Operand key, Operand logits, std::int64_t axis, const std::optional<Shape>& given) {
+Array categorical(Operand key, Operand logits, std::int64_t axis,
+                  const std::optional<Shape>& given) {
   const AtUser at(key.at);
   const Array& x = logits.array;
   check_floating("categorical", x.dtype());
   const std::int64_t along = canonical_axis("categorical", axis, x.ndim());
-  if (x.shape(along) == 0) fail<TypeError>("categorical: the axis must not be empty, got ", x.type());
+  if (x.shape(along) == 0)
+    fail<TypeError>("categorical: the axis must not be empty, got ", x.type());
   Shape others = x.shape();
   others.erase(others.begin() + along);
   const Shape shape = shape_for("categorical", given, others);

@@ -3,11 +3,11 @@
 // results do not depend on the shape they are drawn in, on mapping, or on being computed again.
 #include "ops/random.h"
 
-#include <bit>
-
 #include "ops/elementwise.h"
 #include "ops/records.h"
 #include "ops/shape.h"
+
+#include <bit>
 
 namespace reprise {
 namespace {
@@ -74,13 +74,15 @@ void expect_words(const char* op, const Type& t) {
 void expect_threefry(const char* op, const Params& params) {
   const Attr* impl = params.find("impl");
   const auto* name = impl ? std::get_if<std::string>(impl) : nullptr;
-  if (name == nullptr || *name != "fry") fail<TypeError>(op, ": keys of fry are known, got another impl");
+  if (name == nullptr || *name != "fry")
+    fail<TypeError>(op, ": keys of fry are known, got another impl");
 }
 // The dimensions of the keys, then those of the param `shape`.
 Shape drawn_shape(const char* op, const Type& keys, const Params& params) {
   const auto& drawn = params.get<Ints>("shape");
   for (std::int64_t d : drawn) {
-    if (d < 0) fail<TypeError>(op, ": dimensions must not be negative, got ", to_string(Shape(drawn)));
+    if (d < 0)
+      fail<TypeError>(op, ": dimensions must not be negative, got ", to_string(Shape(drawn)));
   }
   Shape shape = keys.shape;
   shape.insert(shape.end(), drawn.begin(), drawn.end());
@@ -90,7 +92,8 @@ Shape drawn_shape(const char* op, const Type& keys, const Params& params) {
 Types seed_type(const Types& in, const Params& params) {
   expect_operands("random_seed", in, 1);
   expect_threefry("random_seed", params);
-  if (!is_integer(in[0].dtype)) fail<TypeError>("random_seed: a seed must be an integer, got ", in[0]);
+  if (!is_integer(in[0].dtype))
+    fail<TypeError>("random_seed: a seed must be an integer, got ", in[0]);
   return {Type{Dtype::key, in[0].shape}};
 }
 Types wrap_type(const Types& in, const Params& params) {
@@ -150,7 +153,8 @@ Arrays seed_eval(const Arrays& x, const Params&, const Types& out) {
       const T* seeds = elements<T>(x[0]);
       for (std::int64_t i = 0; i < keys.size(); ++i) {
         const auto wide = static_cast<std::uint64_t>(seeds[i]);
-        put_key(keys, i, {sizeof(T) == 8 ? static_cast<Word>(wide >> 32) : 0, static_cast<Word>(wide)});
+        put_key(keys, i,
+                {sizeof(T) == 8 ? static_cast<Word>(wide >> 32) : 0, static_cast<Word>(wide)});
       }
     }
   });
@@ -194,8 +198,10 @@ Arrays bits_eval(const Arrays& x, const Params&, const Types& out) {
         T* to = result.data<T>() + k * each;
         for (std::int64_t i = 0; i < each; ++i) {
           const Words w = hash_of_position(key, i);
-          if constexpr (sizeof(T) == 8) to[i] = static_cast<T>(std::uint64_t{w.a} << 32 | w.b);
-          else to[i] = static_cast<T>(w.a ^ w.b);
+          if constexpr (sizeof(T) == 8)
+            to[i] = static_cast<T>(std::uint64_t{w.a} << 32 | w.b);
+          else
+            to[i] = static_cast<T>(w.a ^ w.b);
         }
       }
     }
@@ -208,7 +214,9 @@ Arrays threefry_eval(const Arrays& x, const Params&, const Types& out) {
   const elementwise::Walk walk({x[0].type(), x[1].type(), x[2].type(), x[3].type()}, out[0].shape);
   elementwise::for_each_row<4>(walk, [&](std::int64_t o, const std::int64_t* at) {
     for (std::int64_t i = 0; i < walk.inner_size; ++i) {
-      const auto word = [&](std::size_t k) { return elements<Word>(x[k])[at[k] + i * walk.inner[k]]; };
+      const auto word = [&](std::size_t k) {
+        return elements<Word>(x[k])[at[k] + i * walk.inner[k]];
+      };
       const Words w = hash({word(0), word(1)}, {word(2), word(3)});
       a.data<Word>()[o + i] = w.a;
       b.data<Word>()[o + i] = w.b;
@@ -262,13 +270,19 @@ constinit const Primitive
 
 namespace lax {
 
-Array random_seed(const Array& seeds) { return random_seed_p.bind1({seeds}, {{"impl", std::string("fry")}}); }
-Array random_wrap(const Array& words) { return random_wrap_p.bind1({words}, {{"impl", std::string("fry")}}); }
+Array random_seed(const Array& seeds) {
+  return random_seed_p.bind1({seeds}, {{"impl", std::string("fry")}});
+}
+Array random_wrap(const Array& words) {
+  return random_wrap_p.bind1({words}, {{"impl", std::string("fry")}});
+}
 Array random_unwrap(const Array& keys) { return random_unwrap_p.bind1({keys}); }
 Array random_split(const Array& keys, const Shape& shape) {
   return random_split_p.bind1({keys}, {{"shape", Ints(shape)}});
 }
-Array random_fold_in(const Array& keys, const Array& data) { return random_fold_in_p.bind1({keys, data}); }
+Array random_fold_in(const Array& keys, const Array& data) {
+  return random_fold_in_p.bind1({keys, data});
+}
 Array random_bits(const Array& keys, std::int64_t bit_width, const Shape& shape) {
   return random_bits_p.bind1({keys}, {{"bit_width", bit_width}, {"shape", Ints(shape)}});
 }

@@ -4,9 +4,9 @@
 //   random_bits[bit_width=32 shape=(3,)]: key<fry>[] -> u32[3]
 #pragma once
 
-#include <utility>
-
 #include "ops/lax.h"
+
+#include <utility>
 
 namespace reprise::lax {
 

@@ -99,7 +99,9 @@ class Assembler {
     std::int64_t work = spec.m * spec.n * spec.k;
     for (std::int64_t n : spec.batch) work *= n;
     const bool small = work <= codegen::small_dot;
-    p.matmul = small || !codegen::can_matmul(spec) ? codegen::make_loop_dot(spec) : codegen::make_matmul(spec, code_.threads);
+    constexpr std::int64_t worth_threads = 1 << 20;  // multiply-adds; below, waking a team costs more
+    const int threads = work < worth_threads ? 1 : code_.threads;
+    p.matmul = small || !codegen::can_matmul(spec) ? codegen::make_loop_dot(spec) : codegen::make_matmul(spec, threads);
     p.scratch_bytes = p.matmul->scratch_bytes();
   }
   void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {

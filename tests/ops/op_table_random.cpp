@@ -24,7 +24,9 @@ Pair hash(Pair key, Pair count) {
   return {a, b};
 }
 std::uint32_t word(double x) { return static_cast<std::uint32_t>(x); }
-Pair key_of(const Numbers& raw, std::size_t i) { return {word(raw.values[2 * i]), word(raw.values[2 * i + 1])}; }
+Pair key_of(const Numbers& raw, std::size_t i) {
+  return {word(raw.values[2 * i]), word(raw.values[2 * i + 1])};
+}
 
 // Keys as their words: [..., 2].
 Function on_keys(Array (*f)(const Array& keys)) {
@@ -40,9 +42,12 @@ Reference for_positions(const Shape& drawn, bool is_key, double (*join)(Pair)) {
     if (is_key) out.shape.push_back(2);
     for (std::int64_t k = 0; k < keys; ++k) {
       for (std::int64_t i = 0; i < each; ++i) {
-        const Pair h = hash(key_of(x[0], static_cast<std::size_t>(k)), {0, static_cast<std::uint32_t>(i)});
-        if (is_key) out.values.insert(out.values.end(), {double(h.first), double(h.second)});
-        else out.values.push_back(join(h));
+        const Pair h =
+            hash(key_of(x[0], static_cast<std::size_t>(k)), {0, static_cast<std::uint32_t>(i)});
+        if (is_key)
+          out.values.insert(out.values.end(), {double(h.first), double(h.second)});
+        else
+          out.values.push_back(join(h));
       }
     }
     return Many{out};
@@ -100,37 +105,47 @@ Many hashed(const Many& x) {
 Rows random_rows() {
   const In raw{.shape = {2, 3, 2}}, words{.shape = {2, 3}};
   const std::vector<std::vector<Shape>> one_or_none = {{{2}}, {{0, 2}}};
-  const auto bits = [](int width, double (*join)(Pair)) {
+  const auto bits_of = [](int width, double (*join)(Pair)) {
     return std::pair<Function, Reference>(
-        [width](const Arrays& x) { return Arrays{lax::random_bits(lax::random_wrap(x[0]), width, {4})}; },
+        [width](const Arrays& x) {
+          return Arrays{lax::random_bits(lax::random_wrap(x[0]), width, {4})};
+        },
         for_positions({4}, false, join));
   };
-  const auto [bits32, reference32] = bits(32, [](Pair h) { return double(h.first ^ h.second); });
-  const auto [bits8, reference8] = bits(8, [](Pair h) { return double((h.first ^ h.second) & 0xff); });
+  const auto [bits32, reference32] = bits_of(32, [](Pair h) { return double(h.first ^ h.second); });
+  const auto [bits8, reference8] =
+      bits_of(8, [](Pair h) { return double((h.first ^ h.second) & 0xff); });
   Rows rows;
-  rows.push_back(with_variants(row("random_seed", random_seed_p,
-                                   [](const Arrays& x) { return Arrays{lax::random_unwrap(lax::random_seed(x[0]))}; },
-                                   {words}, seeded, {int32, int16, int8, uint32, uint16, uint8}),
-                               scalar_and_empty()));
+  rows.push_back(with_variants(
+      row("random_seed", random_seed_p,
+          [](const Arrays& x) { return Arrays{lax::random_unwrap(lax::random_seed(x[0]))}; },
+          {words}, seeded, {int32, int16, int8, uint32, uint16, uint8}),
+      scalar_and_empty()));
   rows.push_back(with_variants(row("random_wrap", random_wrap_p, on_keys(lax::random_unwrap), {raw},
-                                   [](const Many& x) { return Many{x[0]}; }), one_or_none));
-  rows.push_back(with_variants(row("random_unwrap", random_unwrap_p, on_keys(lax::random_unwrap), {raw},
-                                   [](const Many& x) { return Many{x[0]}; }), one_or_none));
+                                   [](const Many& x) { return Many{x[0]}; }),
+                               one_or_none));
+  rows.push_back(with_variants(row("random_unwrap", random_unwrap_p, on_keys(lax::random_unwrap),
+                                   {raw}, [](const Many& x) { return Many{x[0]}; }),
+                               one_or_none));
+  rows.push_back(with_variants(row("random_split", random_split_p, on_keys([](const Array& k) {
+                                     return lax::random_unwrap(lax::random_split(k, {2, 2}));
+                                   }),
+                                   {raw}, for_positions({2, 2}, true, nullptr)),
+                               one_or_none));
   rows.push_back(with_variants(
-      row("random_split", random_split_p,
-          on_keys([](const Array& k) { return lax::random_unwrap(lax::random_split(k, {2, 2})); }), {raw},
-          for_positions({2, 2}, true, nullptr)),
-      one_or_none));
-  rows.push_back(with_variants(
-      row("random_fold_in", random_fold_in_p,
+      row(
+          "random_fold_in", random_fold_in_p,
           [](const Arrays& x) {
             return Arrays{lax::random_unwrap(lax::random_fold_in(lax::random_wrap(x[0]), x[1]))};
           },
           {raw, words}, folded),
       {{{2}, {}}, {{0, 2}, {0}}}));
-  rows.push_back(with_variants(row("random_bits of 32", random_bits_p, bits32, {raw}, reference32), one_or_none));
-  rows.push_back(with_variants(row("random_bits of 8", random_bits_p, bits8, {raw}, reference8), one_or_none));
-  rows.push_back(with_variants(row("threefry2x32", threefry2x32_p,
+  rows.push_back(with_variants(row("random_bits of 32", random_bits_p, bits32, {raw}, reference32),
+                               one_or_none));
+  rows.push_back(
+      with_variants(row("random_bits of 8", random_bits_p, bits8, {raw}, reference8), one_or_none));
+  rows.push_back(with_variants(row(
+                                   "threefry2x32", threefry2x32_p,
                                    [](const Arrays& x) {
                                      const auto [a, b] = lax::threefry2x32(x[0], x[1], x[2], x[3]);
                                      return Arrays{a, b};

@@ -88,7 +88,9 @@ TEST_CASE("keys in every position map as in a loop") {
     check_mapped(hashed, {raw, words({7, 8})}, {at, std::nullopt});
   }
   check_mapped(folded, {words({1, 2}), numbers_3}, {std::nullopt, 0});
-  const auto seeded = [](const Arrays& a) -> Arrays { return {lax::random_unwrap(lax::random_seed(a[0]))}; };
+  const auto seeded = [](const Arrays& a) -> Arrays {
+    return {lax::random_unwrap(lax::random_seed(a[0]))};
+  };
   check_mapped(seeded, {words({{1, 2}, {3, 4}})}, {1});
 }
 
@@ -98,16 +100,31 @@ TEST_CASE("a wrong operand or param is a TypeError") {
     INFO(text);
     CHECK(message_of<TypeError>(f).starts_with(text));
   };
-  says([&] { lax::random_bits(key, 12, {2}); }, "random_bits: bit_width must be 8, 16, 32 or 64, got 12");
+  says([&] { lax::random_bits(key, 12, {2}); },
+       "random_bits: bit_width must be 8, 16, 32 or 64, got 12");
   says([&] { lax::random_bits(real, 8, {2}); }, "random_bits: keys are needed, got f32[2]");
-  says([&] { lax::random_split(key, {-1}); }, "random_split: dimensions must not be negative, got (-1,)");
+  says([&] { lax::random_split(key, {-1}); },
+       "random_split: dimensions must not be negative, got (-1,)");
   says([&] { lax::random_unwrap(real); }, "random_unwrap: keys are needed, got f32[2]");
-  says([&] { lax::random_wrap(words({1, 2, 3})); }, "random_wrap: a key is two u32 in the last dimension, got u32[3]");
+  says(
+      [&] {
+        lax::random_wrap(words({1, 2, 3}));
+      },
+      "random_wrap: a key is two u32 in the last dimension, got u32[3]");
   says([&] { lax::random_fold_in(key, real); }, "random_fold_in: u32 is needed, got f32[2]");
-  says([&] { lax::threefry2x32(real, real, real, real); }, "threefry2x32: u32 is needed, got f32[2]");
+  says([&] { lax::threefry2x32(real, real, real, real); },
+       "threefry2x32: u32 is needed, got f32[2]");
   says([&] { lax::add(key, key); }, "add: ");
-  says([&] { random_seed_p.bind1({array({1})}, {{"impl", std::string("rbg")}}); }, "random_seed: keys of fry are known");
-  says([&] { parse_jaxpr("{ lambda ; a:i32[]. let b:key<fry>[] = random_seed[impl=rbg] a in (b,) }"); }, "");
+  says(
+      [&] {
+        random_seed_p.bind1({array({1})}, {{"impl", std::string("rbg")}});
+      },
+      "random_seed: keys of fry are known");
+  says(
+      [&] {
+        parse_jaxpr("{ lambda ; a:i32[]. let b:key<fry>[] = random_seed[impl=rbg] a in (b,) }");
+      },
+      "");
 }
 
 TEST_CASE("keys print as types, and their words as numbers") {
