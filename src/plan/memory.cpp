@@ -200,6 +200,7 @@ class Planner {
       if (!r_.outputs_given) plan_.own_bytes += aligned(s_.types[at(v.root)].nbytes());
     }
     for (std::size_t b : scratch_of_) plan_.scratch.push_back(b == none ? Place{} : place(b));
+    plan_.scratch_bytes = r_.scratch_bytes;
     plan_.arena_bytes = end_ - plan_.result_bytes;
     return std::move(plan_);
   }

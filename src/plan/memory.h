@@ -22,6 +22,7 @@ struct Place {
 struct MemoryPlan {
   std::vector<Place> places;         // of every root
   std::vector<Place> scratch;        // of every step
+  std::vector<std::size_t> scratch_bytes;
   std::vector<Var> own;              // outputs with a buffer of their own
   std::size_t arena_bytes = 0, result_bytes = 0, own_bytes = 0;
   std::size_t argument_bytes = 0;

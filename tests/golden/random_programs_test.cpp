@@ -1,6 +1,7 @@
 // Programs with random numbers, letter for letter as JAX prints them; read back from text they draw
 // the same numbers.
 #include "golden/sections.h"
+#include "ops/random.h"
 
 namespace {
 
@@ -49,6 +50,14 @@ TEST_CASE("keys are made, split and opened by the equations of JAX") {
       "bits", [](Array k) { return r::bits(k, {3}); }, key0);
   same(
       "bits raw", [](Array k) { return r::bits(k, {3}, rp::uint8); }, raw0);
+  same(
+      "threefry p",
+      [](Array k, Array n) {
+        Array first = k[0];
+        Array second = k[1];
+        return rp::lax::threefry2x32(first, second, n, n);
+      },
+      raw0, rp::arange(5, rp::uint32));
 }
 
 TEST_CASE("keys move as other arrays do") {

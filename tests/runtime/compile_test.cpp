@@ -4,8 +4,10 @@
 #include <reprise/reprise.h>
 
 #include <cmath>
+#include <cstdlib>
 
 #include "random_program.h"
+#include "runtime/threads.h"
 
 namespace rp = reprise;
 using rp::Array;
@@ -116,4 +118,42 @@ TEST_CASE("compiled functions refuse other types") {
   const auto compiled = rp::jit([](Array v) { return v + 1.f; }).lower(rp::ones({3})).compile();
   CHECK(compiled(rp::ones({3})).data<float>()[0] == 2);
   CHECK_THROWS_WITH_AS(compiled(rp::ones({4})), doctest::Contains("argument types differ"), rp::TypeError);
+}
+
+TEST_CASE("results do not depend on the number of threads, to the bit") {
+  const Array x = ramp({333, 517}, -2, 2), w = ramp({517, 301}, -0.1, 0.1);
+  const auto step = rp::value_and_grad([](Array W, Array v) {
+    const Array h = rp::nn::gelu(rp::matmul(v, W));
+    return rp::sum(rp::nn::softmax(h, -1) * h) + rp::sum(rp::sum(h, 0) * rp::sum(h, 0));
+  });
+  std::vector<float> first;
+  for (int threads : {1, 2, 5}) {
+    rp::set_num_threads(threads);
+    const auto gradient = rp::jit(step)(w, x).second.to_vector<float>();
+    if (first.empty()) first = gradient;
+    CHECK(gradient == first);
+  }
+  rp::set_num_threads(2);
+}
+
+TEST_CASE("every pass can be switched off and the results agree") {
+  const Array x = ramp({40, 33}, -1, 1), w = ramp({33, 33}, -0.2, 0.2);
+  auto layer = [](Array W, Array v) { return rp::tanh(rp::matmul(v, W)); };
+  const auto step = rp::value_and_grad([layer](Array W, Array v) {
+    for (int i = 0; i < 3; ++i) v = rp::checkpoint(layer)(W, v);
+    v = rp::scan([W](Array c, rp::None) { return std::pair{rp::sin(rp::matmul(c, W)), rp::none}; }, v, rp::none, {.length = 4}).first;
+    return rp::sum(rp::nn::softmax(v, -1) * v);
+  });
+  const Array expected = step(w, x).second;
+  for (const char* pass : {"none", "inline", "open_mergeable", "simplify", "cse", "dce", "split_reductions", "keep_loops", "keep", "in_place"}) {
+    INFO(std::string(pass));
+    setenv("REPRISE_DISABLE", pass, 1);
+    CHECK(largest_difference(rp::jit(step)(w, x).second, expected) <= 1e-4);
+  }
+  unsetenv("REPRISE_DISABLE");
+}
+
+TEST_CASE("an absurd shape is an error, not a crash") {
+  const auto g = rp::jit([](Array v) { return rp::broadcast_to(v, {1 << 20, 1 << 20, 1 << 10}) + 1.f; });
+  CHECK_THROWS_AS(g(rp::ones({})), rp::RuntimeError);
 }
