@@ -17,6 +17,7 @@ namespace reprise {
 struct RecomputeCheck {
   bool ok = true;
   std::size_t compared = 0;        // values that were computed more than once
+  std::size_t compared_compiled = 0;  // of those, stored by the compiled program: compared there too
   std::string first_difference;   // the first equation that differs: what, where, both values
 };
 std::ostream& operator<<(std::ostream&, const RecomputeCheck&);
@@ -25,7 +26,7 @@ namespace detail {
 RecomputeCheck check_recompute(const Callee& f, const Arrays& args);
 }  // namespace detail
 
-// Runs f and its backward pass, with ones as cotangents, and compares every value that is computed more
+// Runs f and its backward pass, with ones as cotangents, by the plain evaluator and compiled, and compares every value that is computed more
 // than once: inside checkpoints, jitted functions, the steps of loops and the branches taken. A
 // difference means that an operation is not a function of its operands, or that the two passes do not
 // evaluate it alike; gradients are then those of no function at all.

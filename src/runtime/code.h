@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <variant>
 
@@ -81,7 +82,11 @@ struct Code {
   int threads = 1;  // that scratch memory is planned for
 };
 
+// Called after every instruction of the outermost program.
+using Observer = std::function<void(std::size_t instruction, std::byte* const* slots)>;
+
 // Runs on the given slots; errors of the evaluator and of libraries are thrown.
-void run(const Code&, std::byte* const* slots);
+void run(const Code&, std::byte* const* slots, const Observer* observer = nullptr);
+std::byte* address_of(const Code&, Var root, std::byte* const* slots);  // null: it has no memory
 
 }  // namespace reprise

@@ -20,7 +20,7 @@ Array output_in(const std::shared_ptr<const void>& owner, const std::byte* eleme
 Executable::Executable(std::shared_ptr<const Code> code, Program source)
     : code_(std::move(code)), source_(std::move(source)) {}
 
-Arrays Executable::run(const Arrays& args) const {
+Arrays Executable::run(const Arrays& args, const Observer* observer) const {
   const plan::Schedule& s = *code_->schedule;
   const plan::MemoryPlan& memory = code_->memory;
   constexpr std::size_t few = 64;
@@ -40,7 +40,7 @@ Arrays Executable::run(const Arrays& args) const {
     own.emplace_back(s.types[static_cast<std::size_t>(v)]);
     slots[first_argument_slot + args.size() + own.size() - 1] = own.back().bytes();
   }
-  reprise::run(*code_, slots);
+  reprise::run(*code_, slots, observer);
   Arrays finished;
   finished.reserve(own.size());
   for (NewArray& a : own) finished.push_back(std::move(a).finish());

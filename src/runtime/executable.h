@@ -9,7 +9,7 @@ class Executable {
  public:
   Executable(std::shared_ptr<const Code> code, Program source);
   // One value per input of the program; throws what evaluation throws, RuntimeError without memory.
-  Arrays run(const Arrays& args) const;
+  Arrays run(const Arrays& args, const Observer* observer = nullptr) const;
 
   const Code& code() const { return *code_; }
   const Program& source() const { return source_; }  // as it was given to compile()

@@ -160,10 +160,23 @@ void run_one(const Code&, const RunWhile& r, Slots slots) {
 
 }  // namespace
 
-void run(const Code& code, std::byte* const* slots) {
-  for (const Instruction& i : code.instructions) {
-    std::visit([&](const auto& r) { run_one(code, r, slots); }, i);
+void run(const Code& code, std::byte* const* slots, const Observer* observer) {
+  for (std::size_t i = 0; i < code.instructions.size(); ++i) {
+    std::visit([&](const auto& r) { run_one(code, r, slots); }, code.instructions[i]);
+    if (observer != nullptr) (*observer)(i, slots);
   }
+}
+
+std::byte* address_of(const Code& code, Var root, std::byte* const* slots) {
+  const plan::Place& p = code.memory.places[static_cast<std::size_t>(root)];
+  switch (p.region) {
+    case plan::Region::none: return nullptr;
+    case plan::Region::arena: return slots[arena_slot] + p.offset;
+    case plan::Region::results: return slots[result_slot] + p.offset;
+    case plan::Region::argument: return slots[first_argument_slot + p.offset];
+    case plan::Region::own: break;
+  }
+  return slots[first_argument_slot + code.schedule->program->in.size() + p.offset];
 }
 
 }  // namespace reprise

@@ -107,3 +107,12 @@ TEST_CASE("check_recompute needs numbers") {
   };
   CHECK_THROWS_WITH_AS(rp::make_jaxpr(f)(1.0), doctest::Contains("check_recompute: numbers are needed"), rp::TraceError);
 }
+
+TEST_CASE("what the compiled program computes again is compared too") {
+  const rp::Array W = rp::full({24, 24}, 0.1f), x = rp::ones({8, 24});
+  auto block = [](rp::Array w, rp::Array v) { return rp::tanh(rp::matmul(rp::tanh(rp::matmul(v, w)), w)); };
+  auto f = [block](rp::Array w, rp::Array v) { return rp::sum(rp::checkpoint(block)(w, rp::checkpoint(block)(w, v))); };
+  const rp::RecomputeCheck check = rp::check_recompute(f, W, x);
+  CHECK(check.ok);
+  CHECK(check.compared_compiled >= 4);
+}

@@ -3,8 +3,10 @@
 #include <doctest/doctest.h>
 #include <reprise/reprise.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <thread>
 
 #include "random_program.h"
 #include "runtime/threads.h"
@@ -156,4 +158,19 @@ TEST_CASE("every pass can be switched off and the results agree") {
 TEST_CASE("an absurd shape is an error, not a crash") {
   const auto g = rp::jit([](Array v) { return rp::broadcast_to(v, {1 << 20, 1 << 20, 1 << 10}) + 1.f; });
   CHECK_THROWS_AS(g(rp::ones({})), rp::RuntimeError);
+}
+
+TEST_CASE("sixteen threads run one executable a thousand times each") {
+  const Array x = ramp({5, 7}, -1, 1), w = ramp({7, 7}, -1, 1);
+  const auto step = rp::jit(rp::value_and_grad([](Array W, Array v) { return rp::sum(rp::nn::softmax(rp::matmul(rp::sin(v), W), -1) * v); }));
+  const auto expected = step(w, x).second.to_vector<float>();
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) wrong += step(w, x).second.to_vector<float>() != expected;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(wrong == 0);
 }
