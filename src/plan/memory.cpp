@@ -142,15 +142,22 @@ class Planner {
         [&](std::size_t b) { return -static_cast<double>(buffers_[b].first); },
         [&](std::size_t b) { return bytes(b) * std::sqrt(span(b)); }};
     constexpr std::size_t many = 3000;
+    constexpr int rounds = 24;
     std::vector<std::size_t> best;
     std::size_t least = none;
     for (const auto& weight : weights) {
       std::vector<std::size_t> order = others;
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
-      const std::size_t end = place_in_order(order);
-      if (end < least) {
-        least = end;
-        best = order;
+      // What sticks out is placed first in the next round.
+      for (int round = 0; round < (others.size() > many ? 1 : rounds); ++round) {
+        const std::size_t end = place_in_order(order);
+        if (end < least) {
+          least = end;
+          best = order;
+        }
+        const auto highest = std::find_if(order.begin(), order.end(), [&](std::size_t b) { return buffers_[b].offset + buffers_[b].bytes == end; });
+        if (highest == order.begin() || highest == order.end()) break;
+        std::rotate(order.begin(), highest, highest + 1);
       }
       if (others.size() > many) break;
     }
