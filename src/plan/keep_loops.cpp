@@ -231,6 +231,16 @@ class LoopPair {
   Equation new_first_;
 };
 
+std::vector<int> uses_of(const Program& p) {
+  std::vector<int> uses(p.types.size(), 0);
+  const auto count = [&](const Atom& a) {
+    if (a.is_var()) ++uses[at(a.var)];
+  };
+  for (const Equation& e : p.eqns) std::for_each(e.in.begin(), e.in.end(), count);
+  std::for_each(p.out.begin(), p.out.end(), count);
+  return uses;
+}
+
 }  // namespace
 
 Program keep_loops(const Program& p) {
@@ -241,16 +251,13 @@ Program keep_loops(const Program& p) {
     rewrite.append(std::move(now));
   }
   Program out = rewrite.finish();
-  std::vector<int> uses(out.types.size(), 0);
-  const auto count = [&](const Atom& a) {
-    if (a.is_var()) ++uses[at(a.var)];
-  };
-  for (const Equation& e : out.eqns) std::for_each(e.in.begin(), e.in.end(), count);
-  std::for_each(out.out.begin(), out.out.end(), count);
+  std::vector<int> uses = uses_of(out);
   bool changed = false;
   for (std::size_t i = 0; i < out.eqns.size(); ++i) {
     for (std::size_t j = i + 1; j < out.eqns.size() && out.eqns[i].prim == &scan_p; ++j) {
-      if (out.eqns[j].prim == &scan_p) changed |= LoopPair(out, i, j).improve(uses);
+      if (out.eqns[j].prim != &scan_p || !LoopPair(out, i, j).improve(uses)) continue;
+      uses = uses_of(out);  // the pair has new variables
+      changed = true;
     }
   }
   return changed ? dce(out, std::vector<bool>(out.out.size(), true)).program : out;
