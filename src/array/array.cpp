@@ -48,6 +48,13 @@ std::byte* PlaceResults::take(const Type& type) {
   }
   return nullptr;
 }
+Array array_at(const std::byte* elements, const Type& type, std::shared_ptr<const void> owner) {
+  auto d = std::make_shared<ArrayData>();
+  d->type = type;
+  d->elements = elements;
+  d->owner = std::move(owner);
+  return ArrayAccess::make(std::move(d));
+}
 Array NewArray::finish() && { return ArrayAccess::make(std::move(data_)); }
 
 // ------------------------------------------------------------------------------------- builders

@@ -1,4 +1,4 @@
-// New arrays at given places.
+// Arrays at given places.
 #pragma once
 
 #include <vector>
@@ -25,5 +25,8 @@ class PlaceResults {
   std::vector<Target> targets_;
   PlaceResults* outer_;
 };
+
+// Elements that lie somewhere already, kept alive by `owner`; without one they must outlive the array.
+Array array_at(const std::byte* elements, const Type& type, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace reprise

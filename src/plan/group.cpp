@@ -55,7 +55,7 @@ Ints Group::strides_over(const View& v) const {
 }
 
 Ints Group::canonical_strides(bool per_row) const {
-  Ints out = dense_strides(kernel_.domain);
+  Ints out = row_major_strides(kernel_.domain);
   if (!per_row) return out;
   const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = k < begin ? out[k] / kernel_.row : 0;

@@ -177,8 +177,7 @@ Program keep(const Program& p) {
     now.params = map_programs(e.params, "keep", keep);
     rewrite.append(std::move(now));
   }
-  Program cut = Cutter(rewrite.finish()).run();
-  return dce(cut, std::vector<bool>(cut.out.size(), true)).program;
+  return drop_dead(Cutter(rewrite.finish()).run());
 }
 
 }  // namespace reprise::plan

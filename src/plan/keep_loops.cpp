@@ -260,7 +260,7 @@ Program keep_loops(const Program& p) {
       changed = true;
     }
   }
-  return changed ? dce(out, std::vector<bool>(out.out.size(), true)).program : out;
+  return changed ? drop_dead(out) : out;
 }
 
 }  // namespace reprise::plan

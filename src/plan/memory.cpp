@@ -6,14 +6,12 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "base/error.h"
+#include "base/dtype.h"
 
 namespace reprise::plan {
 namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
-
-std::size_t aligned(std::size_t bytes) { return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment; }
 
 // Bytes that live from step `first` to step `last`; several values may share them one after another.
 struct Buffer {
@@ -26,7 +24,7 @@ struct Buffer {
 // is being written, and not after the pass that writes.
 std::vector<Var> replaceable(const Kernel& k, const Store& s, const std::vector<std::size_t>& stages, const Schedule& schedule) {
   std::vector<Var> out;
-  if (s.strides != dense_strides(k.domain) || s.offset != 0) return out;
+  if (s.strides != row_major_strides(k.domain) || s.offset != 0) return out;
   if (stages[s.node] != *std::max_element(stages.begin(), stages.end())) return out;
   const auto bytes = [&](Var v) { return schedule.types[static_cast<std::size_t>(v)].nbytes(); };
   for (const Load& l : k.loads) {

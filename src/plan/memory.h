@@ -11,6 +11,7 @@
 namespace reprise::plan {
 
 inline constexpr std::size_t memory_alignment = 64;
+inline constexpr std::size_t aligned(std::size_t bytes) { return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment; }
 inline constexpr std::size_t large_output = 64 << 10;  // smaller outputs get a buffer each
 
 enum class Region : std::uint8_t { none, argument, arena, results, own };

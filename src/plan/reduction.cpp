@@ -122,12 +122,6 @@ class SplitReductions {
 
 }  // namespace
 
-bool is_trivial_reduction(const Program& p, const Equation& e) {
-  if (!is_reduction(e) || !e.in[0].is_var() || p.type(e.in[0]).size() == 0) return false;
-  const auto runs = runs_of(e, p.type(e.in[0]).shape);
-  return std::none_of(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; });
-}
-
 std::optional<Reduction> reduction_of(const Program& p, const Equation& e) {
   if (!is_reduction(e) || !e.in[0].is_var()) return std::nullopt;
   const Type& type = p.type(e.in[0].var);

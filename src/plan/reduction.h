@@ -13,7 +13,6 @@ struct Reduction {
 };
 // Of a reduction that a kernel can do: the reduced dimensions are neighbours.
 std::optional<Reduction> reduction_of(const Program&, const Equation&);
-bool is_trivial_reduction(const Program&, const Equation&);  // over dimensions of size 1 only
 
 // Reductions over several groups of dimensions, or over very many elements, as several equations
 // that kernels can do and that threads can share.

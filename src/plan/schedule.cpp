@@ -194,7 +194,7 @@ class Scheduler {
 
   // ---------------------------------------------------------------------------------------- placing
   void place(const Equation& e) {
-    if (e.prim == &reshape_p || e.prim == &squeeze_p || is_trivial_reduction(p_, e)) return place_copy(e);
+    if (e.prim == &reshape_p) return place_copy(e);
     if (e.prim->kind == Kind::elementwise && has_code(e)) return place_elementwise(e);
     if (const auto r = reduction_of(p_, e)) return place_reduction(e, *r);
     if (e.prim == &concatenate_p) return place_concatenation(e);

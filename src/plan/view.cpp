@@ -191,6 +191,4 @@ Ints refined_strides(const Ints& strides, const Ints& sizes, const Ints& domain)
   return out;
 }
 
-Ints dense_strides(const Ints& domain) { return row_major_strides(domain); }
-
 }  // namespace reprise::plan

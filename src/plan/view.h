@@ -33,6 +33,5 @@ Ints domain_of(const Shape&);
 std::optional<Ints> common_domain(const Ints& a, const Ints& b);
 // Strides over the loops of `domain`, which refines `sizes` (strides go with `sizes`).
 Ints refined_strides(const Ints& strides, const Ints& sizes, const Ints& domain);
-Ints dense_strides(const Ints& domain);
 
 }  // namespace reprise::plan

@@ -13,18 +13,17 @@
 namespace reprise {
 namespace {
 
+using plan::aligned;
 using plan::DotStep;
 using plan::EvalStep;
 using plan::Kernel;
 using plan::LoopStep;
 using plan::Place;
-using plan::Region;
 using plan::Schedule;
 using plan::Step;
 using plan::View;
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
-std::size_t padded(std::size_t bytes) { return (bytes + plan::memory_alignment - 1) / plan::memory_alignment * plan::memory_alignment; }
 
 class Assembler {
  public:
@@ -73,7 +72,7 @@ class Assembler {
     for (std::size_t k = 0; k < owners.size(); ++k) {
       Prepared& p = prepared_[owners[k]];
       p.kernel = compiled[k];
-      p.scratch_bytes = padded(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
+      p.scratch_bytes = aligned(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
     }
   }
   codegen::MatmulSpec matmul_spec(const Step& step, const DotStep& d) const {
@@ -105,14 +104,18 @@ class Assembler {
     p.scratch_bytes = p.matmul->scratch_bytes();
   }
   void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
-    for (const auto& body : l.bodies) {
-      p.bodies.push_back(assemble(body, {.outputs_given = true, .in_place = options_.in_place}));
-      p.scratch_bytes = std::max(p.scratch_bytes, padded(p.bodies.back()->memory.arena_bytes));
-    }
+    for (const auto& body : l.bodies) p.bodies.push_back(assemble(body, {.outputs_given = true, .in_place = options_.in_place}));
+    p.scratch_bytes = arena_of(p);
     if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
     if (l.eqn->prim != &cond_p) {
-      for (Var v : carried(*l.eqn)) p.scratch_bytes += padded(s_.types[at(v)].nbytes());
+      for (Var v : carried(*l.eqn)) p.scratch_bytes += aligned(s_.types[at(v)].nbytes());
     }
+  }
+  // The bodies of a loop run one after the other: the largest arena serves all.
+  static std::size_t arena_of(const Prepared& p) {
+    std::size_t bytes = 0;
+    for (const auto& body : p.bodies) bytes = std::max(bytes, aligned(body->memory.arena_bytes));
+    return bytes;
   }
   // The outputs of a loop that are carried from step to step.
   static std::vector<Var> carried(const Equation& e) {
@@ -122,16 +125,7 @@ class Assembler {
   }
 
   // ------------------------------------------------------------------------------------ instructions
-  Ref ref(const Place& p, std::size_t more = 0) const {
-    switch (p.region) {
-      case Region::none: return {arena_slot, 0};
-      case Region::arena: return {arena_slot, p.offset + more};
-      case Region::results: return {result_slot, p.offset + more};
-      case Region::argument: return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
-      case Region::own: break;
-    }
-    return {static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() + p.offset), more};
-  }
+  Ref ref(const Place& p, std::size_t more = 0) const { return ref_of(s_, p, more); }
   Ref ref(Var root, std::int64_t elements = 0) const {
     return ref(code_.memory.places[at(root)], static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype));
   }
@@ -140,7 +134,7 @@ class Assembler {
 
   Instruction instruction(std::size_t i, const Kernel& k) const {
     RunKernel r{prepared_[i].kernel, {}, scratch(i), {}};
-    r.sums = scratch(i, padded(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
+    r.sums = scratch(i, aligned(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
     for (const plan::Load& l : k.loads) {
       if (l.source == plan::Source::memory) r.pointers.push_back(ref(l.root, l.offset));
     }
@@ -170,8 +164,7 @@ class Assembler {
   // Bodies' arenas first, then the second places of carried values.
   std::vector<RunScan::Carry> carries(std::size_t i, const Equation& e, std::size_t first_operand, std::size_t first_in,
                                       std::size_t body_inputs) const {
-    std::size_t spare = 0;
-    for (const auto& body : prepared_[i].bodies) spare = std::max(spare, padded(body->memory.arena_bytes));
+    std::size_t spare = arena_of(prepared_[i]);
     if (e.prim == &while_p) spare += plan::memory_alignment;
     std::vector<RunScan::Carry> out;
     const std::vector<Var> results = carried(e);
@@ -179,7 +172,7 @@ class Assembler {
       const std::size_t bytes = s_.types[at(results[k])].nbytes();
       out.push_back({ref(s_.steps[i].operands[first_operand + k]), ref(results[k]), scratch(i, spare), bytes,
                      input_slot(first_in + k), input_slot(body_inputs + k)});
-      spare += padded(bytes);
+      spare += aligned(bytes);
     }
     return out;
   }
@@ -226,10 +219,8 @@ class Assembler {
     for (std::size_t k = 0; k < test_consts; ++k) r.condition_consts.push_back(ref(operands[k]));
     for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
     r.carries = carries(i, e, test_consts + body_consts, body_consts, body_consts + e.out.size());
-    std::size_t arena = 0;
-    for (const auto& body : prepared_[i].bodies) arena = std::max(arena, padded(body->memory.arena_bytes));
     r.arena = scratch(i);
-    r.predicate = scratch(i, arena);
+    r.predicate = scratch(i, arena_of(prepared_[i]));
     return r;
   }
 

@@ -21,6 +21,8 @@ struct Ref {
 };
 inline constexpr std::uint32_t arena_slot = 0, result_slot = 1, first_argument_slot = 2;
 
+Ref ref_of(const plan::Schedule&, const plan::Place&, std::size_t more = 0);
+
 struct RunKernel {
   std::shared_ptr<const codegen::CompiledKernel> kernel;
   std::vector<Ref> pointers;

@@ -15,12 +15,6 @@
 #include "transform/simplify.h"
 
 namespace reprise {
-namespace {
-
-Program drop_dead(const Program& p) { return dce(p, std::vector<bool>(p.out.size(), true)).program; }
-
-}  // namespace
-
 ProgramPtr lowered(const Program& source) {
   Program p = apply_pass("inline", inline_calls, source);
   p = apply_pass("open_mergeable", open_mergeable_checkpoints, std::move(p));
@@ -47,7 +41,7 @@ std::shared_ptr<const Executable> compile(const Program& source) {
     code = assemble(schedule, {.in_place = !pass_is_disabled("in_place")});
   }
   if (pass_is_dumped("assemble")) std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
-  return std::make_shared<const Executable>(std::move(code), source);
+  return std::make_shared<const Executable>(std::move(code));
 }
 
 }  // namespace reprise

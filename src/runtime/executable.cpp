@@ -1,25 +1,9 @@
 #include "runtime/executable.h"
 
-#include <mutex>
-
+#include "array/place.h"
 #include "base/memory.h"
 
 namespace reprise {
-namespace {
-
-Array output_in(const std::shared_ptr<const void>& owner, const std::byte* elements, const Type& type) {
-  auto data = std::make_shared<ArrayData>();
-  data->type = type;
-  data->elements = elements;
-  data->owner = owner;
-  return ArrayAccess::make(std::move(data));
-}
-
-}  // namespace
-
-Executable::Executable(std::shared_ptr<const Code> code, Program source)
-    : code_(std::move(code)), source_(std::move(source)) {}
-
 Arrays Executable::run(const Arrays& args, const Observer* observer) const {
   const plan::Schedule& s = *code_->schedule;
   const plan::MemoryPlan& memory = code_->memory;
@@ -56,7 +40,7 @@ Arrays Executable::run(const Arrays& args, const Observer* observer) const {
     const plan::Place& place = memory.places[static_cast<std::size_t>(v.root)];
     if (place.region == plan::Region::argument) out.push_back(with_type(args[place.offset], type));
     else if (place.region == plan::Region::own) out.push_back(finished[place.offset].type() == type ? finished[place.offset] : with_type(finished[place.offset], type));
-    else out.push_back(output_in(results, results.get() + place.offset, type));
+    else out.push_back(array_at(results.get() + place.offset, type, results));
   }
   return out;
 }

@@ -7,16 +7,14 @@ namespace reprise {
 
 class Executable {
  public:
-  Executable(std::shared_ptr<const Code> code, Program source);
+  explicit Executable(std::shared_ptr<const Code> code) : code_(std::move(code)) {}
   // One value per input of the program; throws what evaluation throws, RuntimeError without memory.
   Arrays run(const Arrays& args, const Observer* observer = nullptr) const;
 
   const Code& code() const { return *code_; }
-  const Program& source() const { return source_; }  // as it was given to compile()
 
  private:
   std::shared_ptr<const Code> code_;
-  Program source_;
 };
 
 }  // namespace reprise

@@ -68,18 +68,11 @@ void run_one(const Code&, const RunMatmul& r, Slots slots) {
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
 
-Array borrowed(const Type& type, const std::byte* elements) {
-  auto data = std::make_shared<ArrayData>();
-  data->type = type;
-  data->elements = elements;
-  return ArrayAccess::make(std::move(data));
-}
-
 void run_one(const Code&, const RunEval& r, Slots slots) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
     const Atom& a = r.eqn->in[i];
-    x.push_back(a.is_var() ? borrowed(r.operands[i].first, address(slots, r.operands[i].second)) : make_number(a.literal));
+    x.push_back(a.is_var() ? array_at(address(slots, r.operands[i].second), r.operands[i].first) : make_number(a.literal));
   }
   std::vector<Type> types;
   for (const auto& [type, ref] : r.results) types.push_back(type);
@@ -169,14 +162,18 @@ void run(const Code& code, std::byte* const* slots, const Observer* observer) {
 
 std::byte* address_of(const Code& code, Var root, std::byte* const* slots) {
   const plan::Place& p = code.memory.places[static_cast<std::size_t>(root)];
+  return p.region == plan::Region::none ? nullptr : address(slots, ref_of(*code.schedule, p));
+}
+
+Ref ref_of(const plan::Schedule& s, const plan::Place& p, std::size_t more) {
   switch (p.region) {
-    case plan::Region::none: return nullptr;
-    case plan::Region::arena: return slots[arena_slot] + p.offset;
-    case plan::Region::results: return slots[result_slot] + p.offset;
-    case plan::Region::argument: return slots[first_argument_slot + p.offset];
+    case plan::Region::none: return {arena_slot, 0};
+    case plan::Region::arena: return {arena_slot, p.offset + more};
+    case plan::Region::results: return {result_slot, p.offset + more};
+    case plan::Region::argument: return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
     case plan::Region::own: break;
   }
-  return slots[first_argument_slot + code.schedule->program->in.size() + p.offset];
+  return {static_cast<std::uint32_t>(first_argument_slot + s.program->in.size() + p.offset), more};
 }
 
 }  // namespace reprise

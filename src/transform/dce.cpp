@@ -41,6 +41,8 @@ DceProgram dce(const Program& p, const std::vector<bool>& wanted_outputs) {
   return result;
 }
 
+Program drop_dead(const Program& p) { return dce(p, std::vector<bool>(p.out.size(), true)).program; }
+
 Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)>& keep) {
   Program& p = live.program;
   std::vector<Var> in;

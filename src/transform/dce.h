@@ -15,6 +15,9 @@ struct DceProgram {
 };
 DceProgram dce(const Program& p, const std::vector<bool>& wanted_outputs);
 
+// The program with all its outputs and inputs, without equations that none of them needs.
+Program drop_dead(const Program& p);
+
 // Drops inputs for which keep(index, used) is false.
 Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)>& keep);
 
