@@ -83,59 +83,40 @@ class Cutter {
     return false;
   }
 
-  bool can_repeat(Var v) const {
+  const Equation* maker(Var v) const {  // null: it cannot be repeated
     const auto e = made_by_.find(v);
-    return e != made_by_.end() && !is_copy_[e->second] && plan::may_repeat(p_.eqns[e->second]);
+    const bool can = e != made_by_.end() && !is_copy_[e->second] && may_repeat(p_.eqns[e->second]);
+    return can ? &p_.eqns[e->second] : nullptr;
   }
   // Values that are kept across t; empty: no cut.
-  std::vector<bool> kept_values(std::size_t t, const Roots& roots) {
-    MinCut graph(p_.types.size());
-    std::vector<bool> seen(p_.types.size(), false);
-    std::vector<Var> queue;
-    auto visit = [&](Var v) {
-      if (seen[at(v)]) return;
-      seen[at(v)] = true;
-      queue.push_back(v);
-    };
+  std::vector<bool> kept_values(std::size_t t, const Roots& roots) const {
+    CutQuestion ask;
     for (std::size_t i = t; i < p_.eqns.size(); ++i) {
       for (const Atom& a : p_.eqns[i].in) {
-        if (!a.is_var() || !made_by_.contains(a.var) || seen[at(a.var)]) continue;
-        visit(a.var);
-        graph.to_sink(at(a.var));
+        if (a.is_var() && made_by_.contains(a.var)) ask.needed.push_back(a.var);
       }
     }
-    while (!queue.empty()) {
-      const Var v = queue.back();
-      queue.pop_back();
-      const Var root = roots.of[at(v)];
-      const bool alive_anyway = roots.bytes[at(root)] == 0 || roots.last_read[at(root)] == p_.eqns.size();
-      const auto capacity = alive_anyway ? std::int64_t{1} : static_cast<std::int64_t>(roots.bytes[at(root)]);
+    ask.maker = [&](Var v) { return maker(v); };
+    ask.capacity = [&](Var v) -> std::int64_t {
+      const std::size_t root = at(roots.of[at(v)]);
+      if (roots.bytes[root] == 0 || roots.last_read[root] == p_.eqns.size()) return 1;  // alive anyway
       // A view is kept by keeping what it is a view of.
-      graph.set_capacity(at(v), roots.is_view[at(v)] && can_repeat(v) && !alive_anyway ? MinCut::unlimited : capacity);
-      if (!can_repeat(v)) {
-        graph.from_source(at(v));
-        continue;
-      }
-      const Equation& e = p_.eqns[made_by_.at(v)];
-      for (const Atom& a : e.in) {
-        if (!a.is_var()) continue;
-        visit(a.var);
-        graph.connect(at(a.var), at(v));
-      }
-    }
+      return roots.is_view[at(v)] && maker(v) != nullptr ? MinCut::unlimited : static_cast<std::int64_t>(roots.bytes[root]);
+    };
     std::vector<bool> kept;
-    const std::vector<std::size_t> cut = graph.solve();
+    const std::vector<Var> cut = smallest_cut(p_, ask);
     if (!cut.empty()) kept.resize(p_.types.size(), false);
-    for (std::size_t v : cut) kept[v] = true;
+    for (Var v : cut) kept[at(v)] = true;
     return kept;
   }
+
   // Equations from t on read copies of what was not kept, made where they are first needed.
   void repeat_after(std::size_t t, const std::vector<bool>& kept) {
     std::vector<Equation> eqns(p_.eqns.begin(), p_.eqns.begin() + static_cast<std::ptrdiff_t>(t));
     std::vector<bool> is_copy(is_copy_.begin(), is_copy_.begin() + static_cast<std::ptrdiff_t>(t));
     std::unordered_map<Var, Var> copy_of;
     std::function<Var(Var)> available = [&](Var v) -> Var {
-      if (kept[at(v)] || !made_by_.contains(v) || !can_repeat(v)) return v;
+      if (kept[at(v)] || maker(v) == nullptr) return v;
       if (const auto found = copy_of.find(v); found != copy_of.end()) return found->second;
       Equation e = p_.eqns[made_by_.at(v)];
       for (Atom& a : e.in) {
@@ -171,13 +152,7 @@ class Cutter {
 }  // namespace
 
 Program keep(const Program& p) {
-  Rewriter rewrite(p);
-  for (const Equation& e : p.eqns) {
-    Equation now = e;
-    now.params = map_programs(e.params, "keep", keep);
-    rewrite.append(std::move(now));
-  }
-  return drop_dead(Cutter(rewrite.finish()).run());
+  return drop_dead(Cutter(map_bodies(p, "keep", keep)).run());
 }
 
 }  // namespace reprise::plan

@@ -34,12 +34,12 @@ class LoopPair {
     find_links(uses);
     if (links_.empty()) return false;
     find_makers();
-    const std::vector<std::size_t> cut = smallest_cut();
+    const std::vector<Var> cut = find_cut();
     std::size_t before = 0, after = 0;
     for (const Link& l : links_) before += body_.type(body_.out[l.result]).nbytes();
-    for (std::size_t v : cut) after += is_stacked(static_cast<Var>(v)) ? body_.type(static_cast<Var>(v)).nbytes() : 0;
+    for (Var v : cut) after += is_stacked(v) ? body_.type(v).nbytes() : 0;
     if (cut.empty() || after + before / 100 >= before) return false;
-    for (std::size_t v : cut) kept_.push_back(static_cast<Var>(v));
+    kept_ = cut;
     rewrite_second(rewrite_first());
     return true;
   }
@@ -77,37 +77,17 @@ class LoopPair {
     return i != made_by_.end() && may_repeat(body_.eqns[i->second]);
   }
 
-  std::vector<std::size_t> smallest_cut() const {
-    MinCut graph(body_.types.size());
-    std::vector<bool> seen(body_.types.size(), false);
-    std::vector<Var> queue;
-    const auto visit = [&](Var v) {
-      if (!seen[at(v)]) queue.push_back(v);
-      seen[at(v)] = true;
-    };
+  std::vector<Var> find_cut() const {
+    CutQuestion ask;
     for (const Link& l : links_) {
-      const Atom& a = body_.out[l.result];
-      if (!a.is_var() || seen[at(a.var)]) continue;
-      visit(a.var);
-      graph.to_sink(at(a.var));
+      if (body_.out[l.result].is_var()) ask.needed.push_back(body_.out[l.result].var);
     }
-    while (!queue.empty()) {
-      const Var v = queue.back();
-      queue.pop_back();
-      const auto bytes = static_cast<std::int64_t>(body_.type(v).nbytes());
-      const bool is_view = roots_.is_view[at(v)] && can_repeat(v);
-      graph.set_capacity(at(v), is_view ? MinCut::unlimited : is_stacked(v) ? std::max<std::int64_t>(bytes, 1) : 1);
-      if (!can_repeat(v)) {
-        graph.from_source(at(v));
-        continue;
-      }
-      for (const Atom& a : body_.eqns[made_by_.at(v)].in) {
-        if (!a.is_var()) continue;
-        visit(a.var);
-        graph.connect(at(a.var), at(v));
-      }
-    }
-    return graph.solve();
+    ask.maker = [&](Var v) { return can_repeat(v) ? &body_.eqns[made_by_.at(v)] : nullptr; };
+    ask.capacity = [&](Var v) -> std::int64_t {
+      if (roots_.is_view[at(v)] && can_repeat(v)) return MinCut::unlimited;
+      return is_stacked(v) ? std::max<std::int64_t>(static_cast<std::int64_t>(body_.type(v).nbytes()), 1) : 1;
+    };
+    return smallest_cut(body_, ask);
   }
 
   // The first loop returns the kept values instead of the linked ones; the stacks, by body variable.
@@ -244,13 +224,7 @@ std::vector<int> uses_of(const Program& p) {
 }  // namespace
 
 Program keep_loops(const Program& p) {
-  Rewriter rewrite(p);
-  for (const Equation& e : p.eqns) {
-    Equation now = e;
-    now.params = map_programs(e.params, "keep_loops", keep_loops);
-    rewrite.append(std::move(now));
-  }
-  Program out = rewrite.finish();
+  Program out = map_bodies(p, "keep_loops", keep_loops);
   std::vector<int> uses = uses_of(out);
   bool changed = false;
   for (std::size_t i = 0; i < out.eqns.size(); ++i) {

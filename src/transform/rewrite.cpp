@@ -67,4 +67,10 @@ Params map_programs(const Params& params, const char* pass, Program (*f)(const P
   return out;
 }
 
+Program map_bodies(const Program& p, const char* pass, Program (*f)(const Program&)) {
+  Program out = p;
+  for (Equation& e : out.eqns) e.params = map_programs(e.params, pass, f);
+  return out;
+}
+
 }  // namespace reprise

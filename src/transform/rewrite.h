@@ -27,4 +27,7 @@ class Rewriter {
 // Applies a pass to every program inside an equation's params, once per program object.
 Params map_programs(const Params&, const char* pass, Program (*f)(const Program&));
 
+// The program with the pass applied to the programs inside its equations, and to those only.
+Program map_bodies(const Program&, const char* pass, Program (*f)(const Program&));
+
 }  // namespace reprise
