@@ -128,12 +128,17 @@ std::vector<MatmulCall> unrolled(const MatmulSpec& s) {
 }
 
 // Parts of the first batch dimension, or of the longer side of the result.
-void cut_result(const MatmulCall& whole, std::vector<MatmulCall>& calls) {
-  constexpr std::int64_t most_parts = 64, side = 192;
-  const MatmulSpec& s = whole.spec;
+struct Side {
+  bool by_batch, by_rows;
+  std::int64_t size;
+};
+Side longest_side(const MatmulSpec& s) {
   const bool by_batch = !s.batch.empty(), by_rows = !by_batch && (s.m >= s.n || s.bias);
-  const std::int64_t size = by_batch ? s.batch[0] : by_rows ? s.m : s.n;
-  const std::int64_t step = by_batch ? (size + most_parts - 1) / most_parts : side;
+  return {by_batch, by_rows, by_batch ? s.batch[0] : by_rows ? s.m : s.n};
+}
+void cut_result(const MatmulCall& whole, std::int64_t step, std::vector<MatmulCall>& calls) {
+  const MatmulSpec& s = whole.spec;
+  const auto [by_batch, by_rows, size] = longest_side(s);
   for (std::int64_t i = 0; i < size; i += step) {
     MatmulCall part = whole;
     const std::int64_t count = std::min(step, size - i);
@@ -219,8 +224,26 @@ std::vector<MatmulCall> ordered_calls(const MatmulSpec& s) {
 }
 
 std::vector<MatmulCall> independent_calls(const MatmulSpec& s) {
+  constexpr std::int64_t most_parts = 64, side_step = 192;
   std::vector<MatmulCall> calls;
-  for (const MatmulCall& call : unrolled(s)) cut_result(call, calls);
+  for (const MatmulCall& call : unrolled(s)) {
+    const Side side = longest_side(call.spec);
+    cut_result(call, side.by_batch ? (side.size + most_parts - 1) / most_parts : side_step, calls);
+  }
+  return calls;
+}
+
+std::vector<MatmulCall> parts_of(const MatmulSpec& s, std::int64_t most, std::int64_t least) {
+  constexpr std::int64_t row_step = 16;  // whole vectors and register tiles
+  std::int64_t work = s.m * s.n * s.k;
+  for (std::int64_t size : s.batch) work *= size;
+  const std::int64_t parts = std::clamp<std::int64_t>(work / std::max<std::int64_t>(least, 1), 1, most);
+  if (parts == 1) return {MatmulCall{s}};
+  const Side side = longest_side(s);
+  std::int64_t step = (side.size + parts - 1) / parts;
+  if (!side.by_batch) step = (step + row_step - 1) / row_step * row_step;
+  std::vector<MatmulCall> calls;
+  cut_result(MatmulCall{s}, step, calls);
   return calls;
 }
 

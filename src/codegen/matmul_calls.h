@@ -34,4 +34,8 @@ int undivided_threads(const MatmulSpec&, int threads);
 // Calls for one thread each, in any order. They depend on the spec only.
 std::vector<MatmulCall> independent_calls(const MatmulSpec&);
 
+// The product in at most `most` parts of rows, columns or matrices, none with fewer than `least`
+// multiply-adds if that can be; in any order.
+std::vector<MatmulCall> parts_of(const MatmulSpec&, std::int64_t most, std::int64_t least);
+
 }  // namespace reprise::codegen

@@ -12,6 +12,7 @@
 #include "codegen/kernel.h"
 #include "codegen/kernel_ir.h"
 #include "codegen/runtime_symbols.h"
+#include "codegen/tile_ir.h"
 
 namespace reprise::codegen {
 namespace {
@@ -60,6 +61,24 @@ class Session {
   }
   unsigned vector_bytes() const { return target_.vector_bytes; }
 
+  Tiles compile_tiles(Dtype d) {
+    const std::lock_guard lock(mutex_);
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto module = new_module(*context);
+    const std::string prefix = "tile_" + std::string(short_name(d)) + "_";
+    Tiles tiles;
+    tiles.lanes = target_.vector_bytes / static_cast<unsigned>(itemsize(d));
+    tiles.most_rows = tile_rows(target_.vector_bytes);
+    for (unsigned r = 1; r <= tiles.most_rows; ++r) emit_tile(*module, prefix + std::to_string(r), d, r, target_);
+    emit_transpose(*module, prefix + "transpose", d, target_);
+    expect(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
+    for (unsigned r = 1; r <= tiles.most_rows; ++r) {
+      tiles.rows[r] = expect(jit_->lookup(prefix + std::to_string(r))).toPtr<TileCode>();
+    }
+    tiles.transpose = expect(jit_->lookup(prefix + "transpose")).toPtr<TransposeCode>();
+    return tiles;
+  }
+
  private:
   Session() {
     llvm::InitializeNativeTarget();
@@ -82,11 +101,16 @@ class Session {
     expect(jit_->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols))));
   }
 
-  void compile_missing(const std::vector<std::pair<std::string, const plan::Kernel*>>& missing) {
-    auto context = std::make_unique<llvm::LLVMContext>();
-    auto module = std::make_unique<llvm::Module>("kernels", *context);
+  std::unique_ptr<llvm::Module> new_module(llvm::LLVMContext& context) {
+    auto module = std::make_unique<llvm::Module>("kernels", context);
     module->setDataLayout(jit_->getDataLayout());
     module->setTargetTriple(jit_->getTargetTriple().str());
+    return module;
+  }
+
+  void compile_missing(const std::vector<std::pair<std::string, const plan::Kernel*>>& missing) {
+    auto context = std::make_unique<llvm::LLVMContext>();
+    auto module = new_module(*context);
     const unsigned lanes = target_.vector_bytes / 4;
     std::vector<std::pair<std::string, CompiledKernel>> made;
     for (const auto& [key, k] : missing) {
@@ -117,6 +141,15 @@ class Session {
 }  // namespace
 
 unsigned machine_vector_bytes() { return Session::get().vector_bytes(); }
+
+const Tiles& tiles_of(Dtype d) {
+  if (d == Dtype::f64) {
+    static const Tiles& tiles = *new Tiles(Session::get().compile_tiles(d));
+    return tiles;
+  }
+  static const Tiles& tiles = *new Tiles(Session::get().compile_tiles(Dtype::f32));
+  return tiles;
+}
 
 std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<const plan::Kernel*>& kernels) {
   return Session::get().compile(kernels);

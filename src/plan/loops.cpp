@@ -45,6 +45,26 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.items = ceil_div(l.rows, l.block);
 }
 
+// An element's value does not depend on the cut unless rows are summed. Halves, quarters and so on: the cuts of kernels and
+// products that follow each other meet.
+void choose_fine_items(Loops& l, const Kernel& k) {
+  constexpr std::int64_t item_operations = 2048, column_step = 64, most_parts = 8, worth_a_team = 1 << 16;
+  l.fine_block = l.block;
+  l.fine_items = l.items;
+  if (k.has_column_reduce) return;
+  std::int64_t operations = 0, parts = 1;
+  for (const Node& n : k.nodes) operations += n.kind != NodeKind::load ? k.size() : 0;
+  while (parts < most_parts && 2 * parts * item_operations <= operations) parts *= 2;
+  l.is_worth_a_team = operations >= worth_a_team;
+  if (l.by_columns) {
+    l.fine_block = std::min(l.block, ceil_div(ceil_div(l.columns, parts), column_step) * column_step);
+    l.fine_items = ceil_div(l.columns, l.fine_block);
+  } else {
+    l.fine_block = std::min(l.block, ceil_div(l.rows, parts));
+    l.fine_items = ceil_div(l.rows, l.fine_block);
+  }
+}
+
 }  // namespace
 
 Loops loops_of(const Kernel& k, std::int64_t lanes) {
@@ -77,6 +97,7 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   if (has_columns) l.outer.pop_back();
   for (std::int64_t n : l.outer) l.rows *= n;
   choose_items(l, k, lanes);
+  choose_fine_items(l, k);
   return l;
 }
 

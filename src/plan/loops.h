@@ -14,6 +14,9 @@ struct Loops {
   // Work items: blocks of rows, or blocks of columns (all rows each).
   bool by_columns = false;
   std::int64_t block = 1, items = 1;
+  // The same cut finer, for threads that are awake already; equal to the above where that does not pay.
+  std::int64_t fine_block = 1, fine_items = 1;
+  bool is_worth_a_team = false;  // so much work that threads should stay awake for it
   // Column reductions: rows of a segment are accumulated in `chunks` parts of `chunk_rows` each.
   std::int64_t segments = 1, chunks = 1, chunk_rows = 1;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "codegen/loop_dot.h"
+#include "codegen/matmul_calls.h"
+#include "codegen/tiled_dot.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "base/dtype.h"
@@ -50,10 +52,15 @@ class Assembler {
  private:
   struct Prepared {
     std::shared_ptr<const codegen::CompiledKernel> kernel;
-    std::shared_ptr<const codegen::Matmul> matmul;
+    std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> products;
+    bool wakes_threads = false;
     std::vector<std::shared_ptr<const Code>> bodies;
-    std::size_t scratch_bytes = 0;
+    std::size_t scratch_bytes = 0, scratch_stride = 0;
   };
+
+  // Products: multiply-adds from which it pays to wake threads, and to make a part of its own. Parts depend on the shape
+  // alone, so that bits are the same with any number of threads.
+  static constexpr std::int64_t worth_threads = 1 << 20, worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
 
   // -------------------------------------------------------------------------------------- preparing
   void prepare() {
@@ -73,6 +80,8 @@ class Assembler {
       Prepared& p = prepared_[owners[k]];
       p.kernel = compiled[k];
       p.scratch_bytes = aligned(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
+      if (p.kernel->loops.items > 1) code_.is_fine = false;
+      code_.is_shareable |= p.kernel->loops.is_worth_a_team;
     }
   }
   codegen::MatmulSpec matmul_spec(const Step& step, const DotStep& d) const {
@@ -97,14 +106,35 @@ class Assembler {
     const codegen::MatmulSpec spec = matmul_spec(step, d);
     std::int64_t work = spec.m * spec.n * spec.k;
     for (std::int64_t n : spec.batch) work *= n;
-    const bool small = work <= codegen::small_dot;
-    constexpr std::int64_t worth_threads = 1 << 20;  // multiply-adds; below, waking a team costs more
-    const int threads = work < worth_threads ? 1 : code_.threads;
-    p.matmul = small || !codegen::can_matmul(spec) ? codegen::make_loop_dot(spec) : codegen::make_matmul(spec, threads);
-    p.scratch_bytes = p.matmul->scratch_bytes();
+    p.wakes_threads = work >= worth_threads;
+    if (p.wakes_threads && by_library(spec)) {
+      p.products.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, code_.threads));
+    } else {
+      for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, worth_a_part)) {
+        p.products.emplace_back(call, codegen::can_tile(call.spec) ? codegen::make_tiled_dot(call.spec) : codegen::make_loop_dot(call.spec));
+      }
+    }
+    for (const auto& [call, matmul] : p.products) p.scratch_stride = std::max(p.scratch_stride, aligned(matmul->scratch_bytes()));
+    const bool one_call = p.products.size() == 1;
+    p.scratch_bytes = p.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
+    if (p.wakes_threads) code_.is_fine = false;
+    code_.is_shareable |= !one_call;
+  }
+  // The library brings its own threads to large products; where it would copy an operand first, our own code is faster.
+  static bool by_library(const codegen::MatmulSpec& spec) {
+    if (!codegen::can_matmul(spec)) return false;
+    const std::size_t operand = static_cast<std::size_t>(std::min(spec.m, spec.n) * spec.k) * itemsize(spec.dtype);
+    std::size_t matrices = 1;
+    for (std::int64_t n : spec.batch) matrices *= static_cast<std::size_t>(n);
+    constexpr std::size_t many = 8;
+    return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
   }
   void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
     for (const auto& body : l.bodies) p.bodies.push_back(assemble(body, {.outputs_given = true, .in_place = options_.in_place}));
+    for (const auto& body : p.bodies) {
+      code_.is_fine &= body->is_fine;
+      code_.is_shareable |= body->is_shareable;
+    }
     p.scratch_bytes = arena_of(p);
     if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
     if (l.eqn->prim != &cond_p) {
@@ -143,7 +173,13 @@ class Assembler {
   }
   Instruction instruction(std::size_t i, const DotStep&) const {
     const Step& step = s_.steps[i];
-    return RunMatmul{prepared_[i].matmul, ref(step.operands[0]), ref(step.operands[1]), ref(step.results[0]), scratch(i)};
+    const Prepared& p = prepared_[i];
+    RunMatmul r{{}, scratch(i), p.scratch_stride, p.wakes_threads};
+    const auto part = [&](const View& v, std::int64_t elements) { return v.root < 0 ? Ref{} : ref(v.root, v.offset + elements); };
+    for (const auto& [call, matmul] : p.products) {
+      r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b), part(step.results[0], call.c)});
+    }
+    return r;
   }
   Instruction instruction(std::size_t i, const EvalStep& e) const {
     RunEval r{e.eqn, {}, {}};
@@ -159,6 +195,8 @@ class Assembler {
     if (l.eqn->prim == &cond_p) return cond(i, *l.eqn);
     return while_loop(i, *l.eqn);
   }
+  static constexpr std::int64_t steps_worth_gathering = 128;
+  static bool gathers(const Code& body) { return body.is_fine && body.is_shareable && body.threads > 1; }
   static std::uint32_t input_slot(std::size_t k) { return static_cast<std::uint32_t>(first_argument_slot + k); }
 
   // Bodies' arenas first, then the second places of carried values.
@@ -185,6 +223,7 @@ class Assembler {
     r.length = shape.length;
     r.reverse = e.params.get<bool>("reverse");
     r.arena = scratch(i);
+    r.gathers = gathers(*r.body) && r.length >= steps_worth_gathering;
     const Program& body = *r.body->schedule->program;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (k >= consts && k < consts + carry) continue;
@@ -220,6 +259,7 @@ class Assembler {
     for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
     r.carries = carries(i, e, test_consts + body_consts, body_consts, body_consts + e.out.size());
     r.arena = scratch(i);
+    r.gathers = gathers(*r.body);
     r.predicate = scratch(i, arena_of(prepared_[i]));
     return r;
   }

@@ -15,6 +15,8 @@
 
 namespace reprise {
 
+class Team;
+
 struct Ref {
   std::uint32_t slot = 0;
   std::size_t offset = 0;  // bytes
@@ -28,9 +30,16 @@ struct RunKernel {
   std::vector<Ref> pointers;
   Ref scratch, sums;
 };
+// A product as one call of a library that brings its own threads, or in parts of one thread each.
 struct RunMatmul {
-  std::shared_ptr<const codegen::Matmul> matmul;
-  Ref a, b, c, scratch;
+  struct Part {
+    std::shared_ptr<const codegen::Matmul> matmul;
+    Ref a, b, c;
+  };
+  std::vector<Part> parts;
+  Ref scratch;
+  std::size_t scratch_stride = 0;  // per thread
+  bool wakes_threads = false;      // so much work that threads are woken for the parts
 };
 // The plain evaluator on values that lie dense in memory.
 struct RunEval {
@@ -59,6 +68,7 @@ struct RunScan {
   std::vector<Input> outputs;        // stacked
   std::vector<std::uint32_t> output_slots;
   Ref arena;
+  bool gathers = false;              // a team stays awake through the loop: its steps are small
 };
 struct RunCond {
   Ref index;
@@ -72,6 +82,7 @@ struct RunWhile {
   std::vector<Ref> condition_consts, body_consts;
   std::vector<RunScan::Carry> carries;
   Ref predicate, arena;
+  bool gathers = false;
 };
 
 using Instruction = std::variant<RunKernel, RunMatmul, RunEval, RunScan, RunCond, RunWhile>;
@@ -82,13 +93,16 @@ struct Code {
   std::vector<Instruction> instructions;  // one per step
   std::uint32_t slots = 0;
   int threads = 1;  // that scratch memory is planned for
+  // All instructions are so small that they run on one thread, and some are worth a team that shares them.
+  bool is_fine = true, is_shareable = false;
 };
 
 // Called after every instruction of the outermost program.
 using Observer = std::function<void(std::size_t instruction, std::byte* const* slots)>;
 
 // Runs on the given slots; errors of the evaluator and of libraries are thrown.
-void run(const Code&, std::byte* const* slots, const Observer* observer = nullptr);
+// `team`: threads that are awake for small instructions.
+void run(const Code&, std::byte* const* slots, Team* team = nullptr, const Observer* observer = nullptr);
 std::byte* address_of(const Code&, Var root, std::byte* const* slots);  // null: it has no memory
 
 }  // namespace reprise

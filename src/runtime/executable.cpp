@@ -1,10 +1,35 @@
 #include "runtime/executable.h"
 
+#include <chrono>
+#include <cstdio>
+
 #include "array/place.h"
 #include "base/memory.h"
+#include "runtime/passes.h"
+#include "runtime/text.h"
 
 namespace reprise {
+
+Executable::Executable(std::shared_ptr<const Code> code) : code_(std::move(code)), timed_(pass_is_timed("run")) {}
+
+Arrays Executable::run_timed(const Arrays& args) const {
+  using Clock = std::chrono::steady_clock;
+  std::vector<double> milliseconds(code_->instructions.size());
+  Clock::time_point last = Clock::now();
+  const Observer observer = [&](std::size_t i, std::byte* const*) {
+    const Clock::time_point now = Clock::now();
+    milliseconds[i] = std::chrono::duration<double, std::milli>(now - last).count();
+    last = now;
+  };
+  Arrays out = run(args, &observer);
+  for (std::size_t i = 0; i < milliseconds.size(); ++i) {
+    std::fprintf(stderr, "reprise: run %9.3f ms %s\n", milliseconds[i], step_text(*code_, i).c_str());
+  }
+  return out;
+}
+
 Arrays Executable::run(const Arrays& args, const Observer* observer) const {
+  if (timed_ && observer == nullptr) return run_timed(args);
   const plan::Schedule& s = *code_->schedule;
   const plan::MemoryPlan& memory = code_->memory;
   constexpr std::size_t few = 64;
@@ -24,7 +49,7 @@ Arrays Executable::run(const Arrays& args, const Observer* observer) const {
     own.emplace_back(s.types[static_cast<std::size_t>(v)]);
     slots[first_argument_slot + args.size() + own.size() - 1] = own.back().bytes();
   }
-  reprise::run(*code_, slots, observer);
+  reprise::run(*code_, slots, nullptr, observer);
   Arrays finished;
   finished.reserve(own.size());
   for (NewArray& a : own) finished.push_back(std::move(a).finish());

@@ -28,9 +28,11 @@ bool pass_is_disabled(const char* name) { return listed("REPRISE_DISABLE", name)
 
 bool pass_is_dumped(const char* name) { return listed("REPRISE_DUMP", name); }
 
+bool pass_is_timed(const char* name) { return listed("REPRISE_TIME", name); }
+
 PassTimer::PassTimer(const char* name) : name_(name), begin_(std::chrono::steady_clock::now()) {}
 PassTimer::~PassTimer() {
-  if (!listed("REPRISE_TIME", name_)) return;
+  if (!pass_is_timed(name_)) return;
   const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin_;
   std::fprintf(stderr, "reprise: %-16s %9.3f ms\n", name_, taken.count());
 }

@@ -11,6 +11,7 @@ namespace reprise {
 
 bool pass_is_disabled(const char* name);
 bool pass_is_dumped(const char* name);
+bool pass_is_timed(const char* name);
 
 // Measures one pass and reports it to standard error when asked to.
 class PassTimer {

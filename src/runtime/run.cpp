@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <chrono>
 #include <cstring>
+#include <exception>
 
 #include "array/place.h"
 #include "base/error.h"
@@ -19,28 +21,29 @@ struct KernelRun {
   std::byte* const* pointers;
   std::byte *scratch, *sums;
   std::size_t scratch_stride;
+  std::int64_t block;
   std::atomic<std::int64_t> next{0};
 
   void item(std::int64_t i, std::int64_t thread) const {
     const plan::Loops& l = kernel.loops;
     std::int64_t row_begin = 0, row_end = l.rows, column_begin = 0, column_end = l.columns;
     if (l.by_columns) {
-      column_begin = i * l.block;
-      column_end = std::min(l.columns, column_begin + l.block);
+      column_begin = i * block;
+      column_end = std::min(l.columns, column_begin + block);
     } else if (kernel.finish != nullptr) {  // an item is a chunk of a segment
       const std::int64_t per_segment = l.rows / l.segments, segment = i / l.chunks, chunk = i % l.chunks;
       row_begin = segment * per_segment + chunk * l.chunk_rows;
       row_end = segment * per_segment + std::min(per_segment, (chunk + 1) * l.chunk_rows);
     } else {
-      row_begin = i * l.block;
-      row_end = std::min(l.rows, row_begin + l.block);
+      row_begin = i * block;
+      row_end = std::min(l.rows, row_begin + block);
     }
     std::byte* own = scratch + static_cast<std::size_t>(thread) * scratch_stride;
     kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
   }
 };
 
-void run_one(const Code& code, const RunKernel& r, Slots slots) {
+void run_one(const Code& code, const RunKernel& r, Slots slots, Team* team) {
   std::byte* few[16];
   std::vector<std::byte*> many;
   std::byte** pointers = few;
@@ -50,25 +53,49 @@ void run_one(const Code& code, const RunKernel& r, Slots slots) {
   }
   for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
   const codegen::CompiledKernel& k = *r.kernel;
-  KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes};
-  const std::int64_t threads = k.loops.items == 1 ? 1 : std::min<std::int64_t>({code.threads, num_threads(), k.loops.items});
-  if (threads == 1) {
-    for (std::int64_t i = 0; i < k.loops.items; ++i) run.item(i, 0);
+  const plan::Loops& l = k.loops;
+  KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, l.block};
+  const std::int64_t threads = l.items == 1 ? 1 : std::min<std::int64_t>({code.threads, num_threads(), l.items});
+  if (team != nullptr && l.fine_items > 1) {
+    run.block = l.fine_block;
+    auto item = [&](std::int64_t i, std::int64_t thread) { run.item(i, thread); };
+    team->share(l.fine_items, item);
+  } else if (threads == 1) {
+    for (std::int64_t i = 0; i < l.items; ++i) run.item(i, 0);
   } else {
     auto work = [&](std::int64_t thread) {
-      for (std::int64_t i = run.next++; i < k.loops.items; i = run.next++) run.item(i, thread);
+      for (std::int64_t i = run.next++; i < l.items; i = run.next++) run.item(i, thread);
     };
     parallel_for(threads, work);
   }
   if (k.finish != nullptr) k.finish(pointers, run.sums);
 }
 
-void run_one(const Code&, const RunMatmul& r, Slots slots) {
-  const bool ok = r.matmul->run(address(slots, r.a), address(slots, r.b), nullptr, address(slots, r.c), address(slots, r.scratch));
+void run_one(const Code& code, const RunMatmul& r, Slots slots, Team* team) {
+  std::atomic<bool> ok = true;
+  std::byte* const scratch = address(slots, r.scratch);
+  auto part = [&](std::int64_t i, std::int64_t thread) {
+    const RunMatmul::Part& p = r.parts[static_cast<std::size_t>(i)];
+    std::byte* const own = scratch + static_cast<std::size_t>(thread) * r.scratch_stride;
+    if (!p.matmul->run(address(slots, p.a), address(slots, p.b), nullptr, address(slots, p.c), own)) ok = false;
+  };
+  const auto n = static_cast<std::int64_t>(r.parts.size());
+  const std::int64_t threads = r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;
+  if (team != nullptr && n > 1) {
+    team->share(n, part);
+  } else if (threads > 1) {
+    std::atomic<std::int64_t> next = 0;
+    auto work = [&](std::int64_t thread) {
+      for (std::int64_t i = next++; i < n; i = next++) part(i, thread);
+    };
+    parallel_for(threads, work);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) part(i, 0);
+  }
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
 
-void run_one(const Code&, const RunEval& r, Slots slots) {
+void run_one(const Code&, const RunEval& r, Slots slots, Team*) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
     const Atom& a = r.eqn->in[i];
@@ -91,17 +118,48 @@ void run_one(const Code&, const RunEval& r, Slots slots) {
   }
 }
 
-void run_one(const Code&, const RunScan& r, Slots slots) {
+// Whether a team pays for small steps depends on how fast the caches of two cores reach each other, which no machine
+// tells: some steps are timed without it and some with it.
+class TeamTrial {
+ public:
+  TeamTrial(Team* team, bool is_new) : team_(team), is_open_(team != nullptr && is_new) {}
+
+  // The team for the next step, or null.
+  Team* next() {
+    if (!is_open_) return team_;
+    const Clock::time_point now = Clock::now();
+    const int phase = step_ / steps, within = step_ % steps;
+    if (within > cold_steps) best_[phase] = std::min(best_[phase], now - begin_);
+    begin_ = now;
+    if (++step_ < 2 * steps) return step_ < steps ? nullptr : team_;
+    is_open_ = false;
+    if (best_[1] < best_[0]) return team_;
+    team_->dismiss();
+    return team_ = nullptr;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr int steps = 16, cold_steps = 4;
+  Team* team_;
+  bool is_open_;
+  int step_ = 0;
+  Clock::time_point begin_;
+  Clock::duration best_[2] = {Clock::duration::max(), Clock::duration::max()};
+};
+
+void run_steps(const RunScan& r, Slots slots, Team* team, bool is_new_team) {
   std::vector<std::byte*> inner(r.body->slots, nullptr);
   inner[arena_slot] = address(slots, r.arena);
   for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = address(slots, c.initial);
+  TeamTrial trial(team, is_new_team);
   for (std::int64_t k = 0; k < r.length; ++k) {
     const auto i = static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
     for (std::size_t n = 0; n < r.inputs.size(); ++n) inner[r.input_slots[n]] = address(slots, r.inputs[n].from) + i * r.inputs[n].step_bytes;
     for (std::size_t n = 0; n < r.outputs.size(); ++n) inner[r.output_slots[n]] = address(slots, r.outputs[n].from) + i * r.outputs[n].step_bytes;
     const bool to_result = (r.length - 1 - k) % 2 == 0;
     for (const RunScan::Carry& c : r.carries) inner[c.out_slot] = address(slots, to_result ? c.result : c.spare);
-    run(*r.body, inner.data());
+    run(*r.body, inner.data(), trial.next());
     for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
   }
   if (r.length > 0) return;
@@ -113,7 +171,7 @@ std::int64_t read_index(const std::byte* from, Dtype d) {
   return *reinterpret_cast<const std::int32_t*>(from);
 }
 
-void run_one(const Code&, const RunCond& r, Slots slots) {
+void run_one(const Code&, const RunCond& r, Slots slots, Team* team) {
   const auto last = static_cast<std::int64_t>(r.branches.size()) - 1;
   const std::int64_t chosen = std::clamp<std::int64_t>(read_index(address(slots, r.index), r.index_dtype), 0, last);
   const Code& branch = *r.branches[static_cast<std::size_t>(chosen)];
@@ -121,10 +179,10 @@ void run_one(const Code&, const RunCond& r, Slots slots) {
   inner[arena_slot] = address(slots, r.arena);
   for (std::size_t i = 0; i < r.operands.size(); ++i) inner[first_argument_slot + i] = address(slots, r.operands[i]);
   for (std::size_t i = 0; i < r.results.size(); ++i) inner[first_argument_slot + r.operands.size() + i] = address(slots, r.results[i]);
-  run(branch, inner.data());
+  run(branch, inner.data(), team);
 }
 
-void run_one(const Code&, const RunWhile& r, Slots slots) {
+void run_steps(const RunWhile& r, Slots slots, Team* team, bool is_new_team) {
   std::vector<std::byte*> test(r.condition->slots, nullptr), step(r.body->slots, nullptr);
   test[arena_slot] = step[arena_slot] = address(slots, r.arena);
   for (std::size_t i = 0; i < r.condition_consts.size(); ++i) test[first_argument_slot + i] = address(slots, r.condition_consts[i]);
@@ -134,28 +192,51 @@ void run_one(const Code&, const RunWhile& r, Slots slots) {
   for (std::size_t i = 0; i < r.carries.size(); ++i) {
     std::memcpy(address(slots, r.carries[i].result), address(slots, r.carries[i].initial), r.carries[i].bytes);
   }
+  TeamTrial trial(team, is_new_team);
   for (bool in_result = true;; in_result = !in_result) {
+    team = trial.next();
     for (std::size_t i = 0; i < r.carries.size(); ++i) {
       const RunScan::Carry& c = r.carries[i];
       test[test_carry + i] = step[c.in_slot] = address(slots, in_result ? c.result : c.spare);
       step[c.out_slot] = address(slots, in_result ? c.spare : c.result);
     }
-    run(*r.condition, test.data());
+    run(*r.condition, test.data(), team);
     if (*predicate == std::byte{0}) {
       for (const RunScan::Carry& c : r.carries) {
         if (!in_result) std::memcpy(address(slots, c.result), address(slots, c.spare), c.bytes);
       }
       return;
     }
-    run(*r.body, step.data());
+    run(*r.body, step.data(), team);
   }
+}
+
+// A loop, with threads that stay awake between its steps where those are small.
+template <class Loop>
+  requires requires(const Loop& loop) { loop.gathers; }
+void run_one(const Code& code, const Loop& r, Slots slots, Team* team) {
+  if (team != nullptr || !r.gathers) return run_steps(r, slots, team, false);
+  struct Gathered {
+    const Loop& loop;
+    Slots slots;
+    std::exception_ptr error;
+  } gathered{r, slots, nullptr};
+  Team::gather(std::min(code.threads, num_threads()), &gathered, [](void* data, Team& t) {
+    auto& g = *static_cast<Gathered*>(data);
+    try {
+      run_steps(g.loop, g.slots, &t, true);
+    } catch (...) {
+      g.error = std::current_exception();
+    }
+  });
+  if (gathered.error) std::rethrow_exception(gathered.error);
 }
 
 }  // namespace
 
-void run(const Code& code, std::byte* const* slots, const Observer* observer) {
+void run(const Code& code, std::byte* const* slots, Team* team, const Observer* observer) {
   for (std::size_t i = 0; i < code.instructions.size(); ++i) {
-    std::visit([&](const auto& r) { run_one(code, r, slots); }, code.instructions[i]);
+    std::visit([&](const auto& r) { run_one(code, r, slots, team); }, code.instructions[i]);
     if (observer != nullptr) (*observer)(i, slots);
   }
 }

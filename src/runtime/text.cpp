@@ -42,12 +42,7 @@ void append_bodies(std::string& out, const Instruction& i, const std::string& in
 
 void append(std::string& out, const Code& c, const std::string& indent) {
   for (std::size_t i = 0; i < c.instructions.size(); ++i) {
-    const plan::Step& s = c.schedule->steps[i];
-    out += indent + std::visit(Describe{}, s.what);
-    for (Var v : s.reads) out += " v" + std::to_string(v);
-    out += " ->";
-    for (Var v : s.writes) out += " " + value_text(c, v);
-    out += '\n';
+    out += indent + step_text(c, i) + '\n';
     append_bodies(out, c.instructions[i], indent + "  ");
   }
 }
@@ -63,6 +58,15 @@ void append_bodies(std::string& out, const Instruction& i, const std::string& in
 }
 
 }  // namespace
+
+std::string step_text(const Code& c, std::size_t i) {
+  const plan::Step& s = c.schedule->steps[i];
+  std::string out = std::visit(Describe{}, s.what);
+  for (Var v : s.reads) out += " v" + std::to_string(v);
+  out += " ->";
+  for (Var v : s.writes) out += " " + value_text(c, v);
+  return out;
+}
 
 std::string to_text(const Code& c) {
   const plan::MemoryPlan& m = c.memory;

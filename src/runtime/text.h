@@ -7,6 +7,7 @@
 
 namespace reprise {
 
+std::string step_text(const Code&, std::size_t instruction);
 std::string to_text(const Code&);
 
 }  // namespace reprise

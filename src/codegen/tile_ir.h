@@ -1,0 +1,40 @@
+// The innermost loops of matrix products that we generate ourselves: one tile of the result in registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/dtype.h"
+#include "codegen/emit_ops.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace reprise::codegen {
+
+inline constexpr unsigned tile_vectors = 2;   // columns of a tile: so many vectors
+unsigned tile_rows(unsigned vector_bytes);    // at most, so that the sums stay in registers
+
+// c[rows, columns] (+)= a[rows, k] panel[k, width], element by element
+//
+// Strides in elements; the columns of the panel and of c are neighbours. The panel has `width` of them even where c has
+// fewer. Every sum runs over k in order and becomes c if `begins`, else it is added to c.
+using TileCode = void (*)(std::int64_t k, const void* a, std::int64_t a_row, std::int64_t a_column, const void* panel,
+                          std::int64_t panel_row, void* c, std::int64_t c_row, std::int64_t columns, std::int64_t begins);
+void emit_tile(llvm::Module&, const std::string& name, Dtype, unsigned rows, const VectorTarget&);
+
+// to[j * to_row + i] = from[i * from_row + j] for a square of one vector's lanes.
+using TransposeCode = void (*)(const void* from, std::int64_t from_row, void* to, std::int64_t to_row);
+void emit_transpose(llvm::Module&, const std::string& name, Dtype, const VectorTarget&);
+
+struct Tiles {
+  unsigned lanes = 0, most_rows = 0;
+  TileCode rows[16] = {};  // by number of rows, from 1
+  TransposeCode transpose = nullptr;
+};
+// For f32 and f64, compiled once for the process.
+const Tiles& tiles_of(Dtype);
+
+}  // namespace reprise::codegen

@@ -1,0 +1,160 @@
+#include "codegen/tiled_dot.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "codegen/matmul_calls.h"
+#include "codegen/tile_ir.h"
+
+namespace reprise::codegen {
+namespace {
+
+constexpr std::int64_t k_block = 256;     // of a sum at a time
+constexpr std::int64_t block_panels = 8;  // of columns at a time: they stay in the second cache, rows of a in the first
+
+// c = a b for pairs of matrices. The right operand is read in panels of one tile's width; a panel whose numbers lie far
+// apart or are transposed is copied to scratch memory once for all rows of a.
+template <class T>
+class TiledDot final : public Matmul {
+ public:
+  explicit TiledDot(const MatmulSpec& s)
+      : s_(s), tiles_(tiles_of(s.dtype)), width_(tile_vectors * static_cast<std::int64_t>(tiles_.lanes)),
+        rank_(s.batch.size()), a_row_(s.a_strides[rank_]), a_column_(s.a_strides[rank_ + 1]), b_row_(s.b_strides[rank_]),
+        b_column_(s.b_strides[rank_ + 1]), c_row_(s.c_strides[rank_]) {
+    const std::int64_t most = tiles_.most_rows, strips = (s.m + most - 1) / most;
+    for (std::int64_t i = 0; i < strips; ++i) strip_rows_.push_back((s.m - first_row(i)) / (strips - i));
+  }
+
+  std::size_t scratch_bytes() const override {
+    const std::int64_t depth = std::min(k_block, s_.k), panels = std::min(block_panels, (s_.n + width_ - 1) / width_);
+    const bool copies = !is_near(depth, width_) || s_.n % width_ != 0;
+    return copies ? static_cast<std::size_t>(depth * width_ * panels) * sizeof(T) : 0;
+  }
+  bool run(const void* a, const void* b, const void*, void* c, void* scratch) const noexcept override {
+    multiply_batches(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), static_cast<T*>(scratch), 0);
+    return true;
+  }
+
+ private:
+  std::int64_t first_row(std::int64_t strip) const {
+    std::int64_t rows = 0;
+    for (std::int64_t i = 0; i < strip; ++i) rows += strip_rows_[static_cast<std::size_t>(i)];
+    return rows;
+  }
+  void multiply_batches(const T* a, const T* b, T* c, T* scratch, std::size_t d) const {
+    if (d == rank_) return multiply(a, b, c, scratch);
+    for (std::int64_t i = 0; i < s_.batch[d]; ++i) {
+      multiply_batches(a + i * s_.a_strides[d], b + i * s_.b_strides[d], c + i * s_.c_strides[d], scratch, d + 1);
+    }
+  }
+  struct Panel {
+    const T* numbers;
+    std::int64_t row, columns;
+  };
+  void multiply(const T* a, const T* b, T* c, T* scratch) const {
+    for (std::int64_t k = 0; k < s_.k; k += k_block) {
+      const std::int64_t depth = std::min(k_block, s_.k - k);
+      for (std::int64_t j = 0; j < s_.n; j += block_panels * width_) {
+        Panel panels[block_panels];
+        const std::int64_t count = std::min(block_panels, (s_.n - j + width_ - 1) / width_);
+        for (std::int64_t p = 0; p < count; ++p) {
+          const std::int64_t first = j + p * width_;
+          panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch + p * depth * width_);
+        }
+        multiply_block(a + k * a_column_, panels, count, depth, c + j, k == 0);
+      }
+    }
+  }
+  void multiply_block(const T* a, const Panel* panels, std::int64_t count, std::int64_t depth, T* c, bool begins) const {
+    for (const std::int64_t rows : strip_rows_) {
+      fetch_rows(a + rows * a_row_, rows, depth);
+      for (std::int64_t p = 0; p < count; ++p) {
+        tiles_.rows[rows](depth, a, a_row_, a_column_, panels[p].numbers, panels[p].row, c + p * width_, c_row_,
+                          panels[p].columns, begins);
+      }
+      a += rows * a_row_;
+      c += rows * c_row_;
+    }
+  }
+  // The next rows of a, while these are multiplied: the processor alone does not follow so many at once.
+  void fetch_rows(const T* a, std::int64_t rows, std::int64_t depth) const {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    if (a_column_ == 1) {
+      for (std::int64_t i = 0; i < rows; ++i) {
+        for (std::int64_t k = 0; k < depth; k += line) __builtin_prefetch(a + i * a_row_ + k, 0, 2);
+      }
+    } else if (a_row_ == 1) {
+      for (std::int64_t k = 0; k < depth; ++k) __builtin_prefetch(a + k * a_column_ + rows - 1, 0, 2);
+    }
+  }
+  Panel panel_at(const T* from, std::int64_t depth, std::int64_t columns, T* scratch) const {
+    if (is_near(depth, columns)) return {from, b_row_, columns};
+    copy_panel(from, depth, columns, scratch);
+    return {scratch, width_, columns};
+  }
+  // The panel can be read where it is: whole, and without a page for every row unless few rows of a read it.
+  bool is_near(std::int64_t depth, std::int64_t columns) const {
+    constexpr std::int64_t near_bytes = 16 << 10, few_strips = 2;
+    if (b_column_ != 1 || columns < width_) return false;
+    return static_cast<std::int64_t>(strip_rows_.size()) <= few_strips ||
+           depth * b_row_ * static_cast<std::int64_t>(sizeof(T)) <= near_bytes;
+  }
+  void copy_panel(const T* from, std::int64_t depth, std::int64_t columns, T* to) const {
+    if (columns < width_) std::fill(to, to + depth * width_, T{0});
+    if (b_column_ == 1) {
+      for (std::int64_t k = 0; k < depth; ++k) {
+        std::memcpy(to + k * width_, from + k * b_row_, static_cast<std::size_t>(columns) * sizeof(T));
+      }
+      return;
+    }
+    const std::int64_t lanes = tiles_.lanes;
+    const std::int64_t whole_k = b_row_ == 1 ? depth / lanes * lanes : 0, whole_j = columns / lanes * lanes;
+    for (std::int64_t j = 0; j < whole_j; j += lanes) {
+      for (std::int64_t k = 0; k < whole_k; k += lanes) tiles_.transpose(from + j * b_column_ + k, b_column_, to + k * width_ + j, width_);
+    }
+    for (std::int64_t k = 0; k < depth; ++k) {
+      for (std::int64_t j = k < whole_k ? whole_j : 0; j < columns; ++j) to[k * width_ + j] = from[k * b_row_ + j * b_column_];
+    }
+  }
+
+  const MatmulSpec s_;
+  const Tiles& tiles_;
+  const std::int64_t width_;
+  const std::size_t rank_;
+  const std::int64_t a_row_, a_column_, b_row_, b_column_, c_row_;
+  std::vector<std::int64_t> strip_rows_;  // as equal as can be
+};
+
+template <class T>
+class Swapped final : public Matmul {
+ public:
+  explicit Swapped(const MatmulSpec& s) : dot_(swapped(s)) {}
+  std::size_t scratch_bytes() const override { return dot_.scratch_bytes(); }
+  bool run(const void* a, const void* b, const void* bias, void* c, void* scratch) const noexcept override {
+    return dot_.run(b, a, bias, c, scratch);
+  }
+
+ private:
+  TiledDot<T> dot_;
+};
+
+template <class T>
+std::shared_ptr<const Matmul> make(const MatmulSpec& s) {
+  const bool has_dense_rows = s.n == 1 || s.c_strides.back() == 1, has_dense_columns = s.m == 1 || s.c_strides.end()[-2] == 1;
+  if (has_dense_rows && (s.n > 1 || !has_dense_columns)) return std::make_shared<const TiledDot<T>>(s);
+  return std::make_shared<const Swapped<T>>(s);
+}
+
+}  // namespace
+
+bool can_tile(const MatmulSpec& s) {
+  if ((s.dtype != Dtype::f32 && s.dtype != Dtype::f64) || s.result != s.dtype) return false;
+  if (s.accumulate || s.bias || s.activation != MatmulSpec::Activation::none || s.k == 0) return false;
+  return s.n == 1 || s.m == 1 || s.c_strides.back() == 1 || s.c_strides.end()[-2] == 1;
+}
+
+std::shared_ptr<const Matmul> make_tiled_dot(const MatmulSpec& s) {
+  return s.dtype == Dtype::f64 ? make<double>(s) : make<float>(s);
+}
+
+}  // namespace reprise::codegen
