@@ -63,13 +63,9 @@ V call_libmvec(const Emission& m, std::string_view name, Dtype d, std::span<cons
   return joined(m, parts, width);
 }
 
-V call(const Emission& m, std::string_view name, std::span<const V> x) {
-  const Dtype d = compute_dtype(m.dtype());
-  return m.target.libmvec ? call_libmvec(m, name, d, x) : call_lanes(m, name, d, x);
-}
 template <Name name>
 V function(const Emission& m) {
-  return call(m, name.text, m.x);
+  return call_function(m, name.text, m.x);
 }
 
 // Far below the smallest subnormal the result is 0. libmvec leaves such lanes to the scalar function, one by
@@ -79,7 +75,7 @@ V exp(const Emission& m, V x) {
   const V vanishes = m.b.CreateFCmpOLT(x, number(m, is_double ? -746.0 : -104.0));
   const V zero = number(m, 0);
   const V in_range[] = {m.b.CreateSelect(vanishes, zero, x)};
-  return m.b.CreateSelect(vanishes, zero, call(m, "exp", in_range));
+  return m.b.CreateSelect(vanishes, zero, call_function(m, "exp", in_range));
 }
 V exp(const Emission& m) { return exp(m, m.x[0]); }
 
@@ -90,12 +86,23 @@ V logistic(const Emission& m) {
   return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
 }
 
+bool in_place(const Emission& m) {
+  return compute_dtype(m.dtype()) == Dtype::f32 && m.target.fma;
+}
+V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
+V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
+
 V pow(const Emission& m) {  // a floating base may have an integer exponent
   const V x[] = {m.x[0], converted(m, m.x[1], m.in[1].dtype, m.dtype())};
-  return m.floating() ? call(m, "pow", x) : call_lanes(m, "pow", m.dtype(), x);
+  return m.floating() ? call_function(m, "pow", x) : call_lanes(m, "pow", m.dtype(), x);
 }
 
 }  // namespace
+
+llvm::Value* call_function(const Emission& m, std::string_view name, std::span<llvm::Value* const> x) {
+  const Dtype d = compute_dtype(m.dtype());
+  return m.target.libmvec ? call_libmvec(m, name, d, x) : call_lanes(m, name, d, x);
+}
 
 llvm::Value* call_lanes(const Emission& m, std::string_view name, Dtype d,
                         std::span<llvm::Value* const> x) {
@@ -122,8 +129,8 @@ std::span<const RuleRow> math_rules() {
                                      {&log_p, function<"log">},
                                      {&log1p_p, function<"log1p">},
                                      {&expm1_p, function<"expm1">},
-                                     {&sin_p, function<"sin">},
-                                     {&cos_p, function<"cos">},
+                                     {&sin_p, sin},
+                                     {&cos_p, cos},
                                      {&tan_p, function<"tan">},
                                      {&asin_p, function<"asin">},
                                      {&acos_p, function<"acos">},

@@ -12,6 +12,7 @@
 // erf_inv give the same bits (NaNs of arithmetic may differ in sign and payload). The other
 // functions:
 //
+//   sin, cos       of f32 are code of our own where the target has fma (emit_trig.cpp), 2 ulp
 //   libmvec        vector functions of glibc, at most 4 ulp from eval() (measured: see
 //                  tests/codegen/emit_ops_test.cpp), always of the machine's full width: the value
 //                  of an element does not depend on `lanes`, nor on the lane
@@ -39,11 +40,12 @@ namespace reprise::codegen {
 struct VectorTarget {
   unsigned vector_bytes = 64;  // 64: x86-64-v4 (AVX-512), 32: x86-64-v3 (AVX2, FMA, F16C), 16: any
   bool libmvec = true;         // glibc's vector functions can be called: has_libmvec()
+  bool fma = true;             // multiplies and adds in one instruction
 };
 
 class OpEmitter {
  public:
-  // Code goes to the builder's insertion point, which stays in its block. `lanes`: a power of two.
+  // Code goes to the builder's insertion point, which may end up in a new block. `lanes`: a power of two.
   OpEmitter(llvm::IRBuilderBase& builder, unsigned lanes, const VectorTarget& target);
 
   llvm::Type* vector_type(Dtype);   // in registers

@@ -57,6 +57,13 @@ llvm::Value* integer_remainder(const Emission&);
 // From one dtype to another, out of range saturates, NaN gives 0 (emit_convert.cpp).
 llvm::Value* converted(const Emission&, llvm::Value* x, Dtype from, Dtype to);
 
+// A function of libm, by the vector where the target has libmvec (emit_math.cpp).
+llvm::Value* call_function(const Emission&, std::string_view name, std::span<llvm::Value* const> x);
+
+// f32, or halves computed in it; the target multiplies and adds at once. May end in another block (emit_trig.cpp).
+llvm::Value* sin_in_place(const Emission&);
+llvm::Value* cos_in_place(const Emission&);
+
 // A runtime function on every lane ("fmod": lane_symbol(name, dtype)), by way of the stack.
 llvm::Value* call_lanes(const Emission&, std::string_view name, Dtype,
                         std::span<llvm::Value* const> x);

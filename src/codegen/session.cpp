@@ -89,6 +89,7 @@ class Session {
       if ((bytes == 16 || bytes == 32) && bytes < target_.vector_bytes) target_.vector_bytes = static_cast<unsigned>(bytes);
     }
     target_.libmvec = has_libmvec();
+    target_.fma = target_.vector_bytes >= 32 || !llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86();
     auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost());
     if (target_.vector_bytes < 64) machine.addFeatures({"-avx512f"});
     if (target_.vector_bytes < 32) machine.addFeatures({"-avx"});

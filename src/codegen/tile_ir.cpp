@@ -2,7 +2,6 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
-#include <llvm/TargetParser/Triple.h>
 
 #include <vector>
 
@@ -29,7 +28,7 @@ class TileEmitter {
       : b_(module.getContext()), function_(function), rows_(rows), scalar_(scalar_type(module.getContext(), d)),
         lanes_(target.vector_bytes / static_cast<unsigned>(itemsize(d))),
         vector_(llvm::FixedVectorType::get(scalar_, lanes_)), align_(itemsize(d)),
-        has_fma_(target.vector_bytes >= 32 || !llvm::Triple(module.getTargetTriple()).isX86()) {}
+        has_fma_(target.fma) {}
 
   void emit() {
     auto& context = b_.getContext();

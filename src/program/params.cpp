@@ -1,5 +1,6 @@
 #include "program/params.h"
 
+#include <algorithm>
 #include <functional>
 #include <typeinfo>
 
@@ -78,22 +79,25 @@ struct TextOf {
 std::string python_tuple(const Ints& v) { return to_string(Shape(v)); }
 std::string python_text(const Attr& value) { return std::visit(TextOf{}, value); }
 
+const std::vector<Param>& Params::items() const {
+  static const std::vector<Param> none;
+  return items_ ? *items_ : none;
+}
+
 const Attr* Params::find(std::string_view key) const {
-  for (const Param& p : items_) {
+  for (const Param& p : items()) {
     if (key == p.key) return &p.value;
   }
   return nullptr;
 }
 
 Params Params::with(const char* key, Attr value) const {
-  Params out = *this;
-  for (Param& p : out.items_) {
-    if (std::string_view(p.key) == key) {
-      p.value = std::move(value);
-      return out;
-    }
-  }
-  out.items_.push_back({key, std::move(value)});
+  auto changed = std::make_shared<std::vector<Param>>(items());
+  const auto old = std::find_if(changed->begin(), changed->end(), [&](const Param& p) { return std::string_view(p.key) == key; });
+  if (old != changed->end()) old->value = std::move(value);
+  else changed->push_back({key, std::move(value)});
+  Params out;
+  out.items_ = std::move(changed);
   return out;
 }
 
@@ -104,7 +108,7 @@ bool operator==(const Param& a, const Param& b) {
   }
   return a.value == b.value;
 }
-bool Params::operator==(const Params& other) const { return items_ == other.items_; }
+bool Params::operator==(const Params& other) const { return items_ == other.items_ || items() == other.items(); }
 
 std::size_t hash_of(const Params& params) {
   std::size_t h = params.items().size();

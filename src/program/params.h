@@ -46,10 +46,11 @@ struct Param {
 // JAX prints those as np.int64(n); we print n, but break lines where JAX does.
 inline constexpr const char* numpy_ints = "numpy_ints";
 
+// Copies share the list: every transform copies equations.
 class Params {
  public:
   Params() = default;
-  Params(std::initializer_list<Param> items) : items_(items) {}
+  Params(std::initializer_list<Param> items) : items_(std::make_shared<const std::vector<Param>>(items)) {}
 
   template <class T>
   const T& get(std::string_view key) const {
@@ -65,12 +66,12 @@ class Params {
   }
   const Attr* find(std::string_view key) const;  // null when absent
   Params with(const char* key, Attr value) const;  // replaces or appends
-  const std::vector<Param>& items() const { return items_; }
-  bool empty() const { return items_.empty(); }
+  const std::vector<Param>& items() const;
+  bool empty() const { return items().empty(); }
   bool operator==(const Params& other) const;
 
  private:
-  std::vector<Param> items_;
+  std::shared_ptr<const std::vector<Param>> items_;  // null: none
 };
 
 bool operator==(const Param&, const Param&);
