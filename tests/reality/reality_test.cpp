@@ -1,0 +1,112 @@
+// The plan against the process: what malloc and mmap are asked for while a program runs is what the plan says.
+#include <doctest/doctest.h>
+#include <reprise/reprise.h>
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "../../bench/workloads.h"
+#include "random_program.h"
+#include "reality/allocation_counter.h"
+
+namespace rp = reprise;
+using rp::Array;
+
+namespace {
+
+constexpr std::size_t slack = 256 << 10;  // for everything that is not an array: stacks of the library, small vectors
+
+struct Figures {
+  std::size_t planned = 0, taken = 0, resident = 0;
+};
+
+std::size_t status_bytes(const char* key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(key, 0) == 0) return std::stoul(line.substr(line.find_first_of("0123456789"))) << 10;
+  }
+  return 0;
+}
+void reset_high_water() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+template <class F, class... A>
+Figures run_once(const F& f, const A&... args) {
+  const auto jitted = rp::jit(f);
+  const auto compiled = jitted.lower(args...).compile();
+  rp::release_free_memory();
+  const std::size_t before = allocation_counter::live();
+  reset_high_water();
+  const std::size_t resident = status_bytes("VmRSS");
+  allocation_counter::reset_peak();
+  const auto out = jitted(args...);
+  return {compiled.memory_analysis().peak_bytes, allocation_counter::peak() - before, status_bytes("VmHWM") - resident};
+}
+
+// Threads of the pool and the code generator exist before anything is measured.
+void warm_up() {
+  static const bool done = [] {
+    const Array x = rp::ones({512, 512});
+    rp::jit([](Array v) { return rp::sum(rp::matmul(v, v)); })(x);
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+struct Compare {
+  template <class F, class L, class... A>
+  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&, const A&... args) const {
+    warm_up();
+    const Figures x = run_once(f, args...);
+    std::printf("%-10s %-14s planned %11zu  malloc + mmap %11zu  resident %11zu\n", workload.c_str(), mode.c_str(), x.planned, x.taken, x.resident);
+    INFO(workload, " ", mode);
+    CHECK(x.taken <= x.planned + slack);
+    CHECK(x.taken + slack >= x.planned);  // the plan does not exaggerate either
+    // Pages of the block that holds the process's small objects may be touched for the first time here.
+    CHECK(x.resident <= x.planned + 8 * slack);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("workloads take the memory that was planned, to a quarter of a MiB") {
+  const Compare compare;
+  bench::Sizes few_layers;
+  few_layers.deep = {128, 512};
+  for (const char* name : {"toy", "mlp", "gpt", "gpt_scan", "chain", "scan1024"}) CHECK(bench::visit_workload(name, compare));
+  CHECK(bench::visit_workload("deep", compare, few_layers));
+}
+
+TEST_CASE("random programs take the memory that was planned") {
+  warm_up();
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto program = random_program::make(seed, {.dtype = rp::float32});
+    const Figures x = run_once(rp::grad(program.loss), program.args);
+    INFO("seed ", seed, " planned ", x.planned, " taken ", x.taken);
+    CHECK(x.taken <= x.planned + slack);
+  }
+}
+
+TEST_CASE("a run that gets no memory is an error, and the next one works") {
+  const Array x = rp::ones({1024, 1024});
+  const auto f = rp::jit([](Array v) { return rp::sin(rp::matmul(v, v)); });
+  const Array expected = f(x);
+  const auto fails_without_memory = [&] {
+    rp::release_free_memory();
+    allocation_counter::refuse_from(1 << 20);
+    std::string message;
+    try {
+      f(x);
+    } catch (const rp::RuntimeError& e) {
+      message = e.what();
+    }
+    allocation_counter::refuse_from(0);
+    CHECK(message.find("memory") != std::string::npos);
+    CHECK(message.find("4194304") != std::string::npos);
+  };
+  fails_without_memory();  // the first exception of a process allocates for itself
+  const std::size_t before = allocation_counter::live();
+  fails_without_memory();
+  CHECK(allocation_counter::live() <= before);
+  CHECK(rp::all(rp::equal(f(x), expected)).item<bool>());
+}
