@@ -236,12 +236,16 @@ class Applied {
 template <class Impl, class F, class Signature = typename SignatureOf<F>::type>
 struct CallOperator;
 
+// Arguments are held anyway: taken by value they can be moved in, also for a function of const references.
+template <class P>
+using Passed = std::conditional_t<std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>, std::remove_cvref_t<P>, P>;
+
 template <class Impl, class F, class R, class... P>
 struct CallOperator<Impl, F, R(P...)> {
   using reprise_signature = void(P...);
   using reprise_static = typename StaticsOf<F>::type;
   static_assert(reprise_static::fits(sizeof...(P)), "static_argnums: the function has no argument with this number");
-  auto operator()(P... args, Location at = Location::current()) const {
+  auto operator()(Passed<P>... args, Location at = Location::current()) const {
     return static_cast<const Impl&>(*this).call(at, HeldFor<F, false, P...>::make(std::move(args)...));
   }
 };

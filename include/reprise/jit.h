@@ -18,15 +18,26 @@ namespace reprise {
 
 struct JitOptions {
   std::string name = {};  // in printed programs; "<lambda>" by default
+  // Offloaded values go to a file in this directory that is gone after the call; empty: to the one that
+  // REPRISE_SPILL_DIR names, else they stay in memory. Of nested calls the outermost decides.
+  std::string spill_directory = {};
+  // Arguments (negative: from the end) whose memory results of the same size may take over:
+  // params = step(std::move(params), x) needs no second copy of params. An array that someone else still
+  // holds, because it was not moved or has other handles, is copied first: no live array ever changes.
+  std::vector<int> donate_argnums = {};
 };
 
 // Bytes of one run, known when compile() returns. Peak is what a run holds at most beyond its
-// arguments: outputs, temporaries, scratch memory of libraries.
+// arguments: outputs, temporaries, scratch memory of libraries, offloaded values that stay in memory.
 struct MemoryAnalysis {
   std::size_t argument_bytes = 0;
-  std::size_t output_bytes = 0;
+  std::size_t output_bytes = 0;       // without those that are or take over arguments
   std::size_t temp_bytes = 0;  // peak_bytes - output_bytes
   std::size_t peak_bytes = 0;
+  std::size_t alias_bytes = 0;       // outputs that take over donated arguments: no part of peak_bytes
+  std::size_t copied_donations = 0;  // donated arguments that calls so far had to copy, beyond the peak
+  std::size_t host_temp_bytes = 0;  // offloaded values, in memory or on disk
+  bool host_on_disk = false;        // then they are no part of peak_bytes
 };
 std::ostream& operator<<(std::ostream&, const MemoryAnalysis&);
 
@@ -41,9 +52,11 @@ std::ostream& operator<<(std::ostream&, const CostAnalysis&);
 namespace detail {
 
 struct JitEntry;  // one traced program
-std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args);
+// argument_of: the number of the argument that each leaf belongs to, of so many arguments.
+std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args, const JitOptions& options,
+                                          const std::vector<std::size_t>& argument_of, std::size_t arguments);
 // Runs the compiled program, or stages one jit equation where a program is being traced.
-Arrays call_jit(Location at, const std::string& name, const Arrays& args, const JitEntry& known);
+Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntry& known);
 void append_types(std::string& key, const Arrays& args);  // equal bytes: equal types
 bool shareable(const JitEntry&);  // closes over no traced value
 
@@ -68,17 +81,22 @@ class Compiled {
 
   // Arguments of other types than it was lowered for are a TypeError.
   template <class... A>
-  auto operator()(const A&... args) const {
-    const auto applied = detail::inspect(f_.f, Location{}, args...);
-    const Arrays leaves = applied.leaves();
-    if (f_.key_of(applied.args(), leaves) != key_) detail::other_types(*entry_, leaves);
-    return f_(args...);
+  auto operator()(A&&... args) const {
+    check_types(args...);
+    return f_(std::forward<A>(args)...);
   }
   MemoryAnalysis memory_analysis() const { return detail::memory_of(*entry_); }
   CostAnalysis cost_analysis() const { return detail::cost_of(*entry_); }
   std::string as_text() const { return detail::plan_text(*entry_); }  // the planned program
 
  private:
+  template <class... A>
+  void check_types(const A&... args) const {
+    const auto applied = detail::inspect(f_.f, Location{}, args...);
+    const Arrays leaves = applied.leaves();
+    if (f_.key_of(applied.args(), leaves) != key_) detail::other_types(*entry_, leaves);
+  }
+
   detail::Jit<F> f_;
   std::shared_ptr<const detail::JitEntry> entry_;
   std::string key_;
@@ -114,11 +132,12 @@ struct Jit : CallOperator<Jit<F>, F> {
 
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
-    const Arrays leaves = tree_leaves(args);
+    Arrays leaves = tree_leaves(args);
     const std::string key = key_of(args, leaves);
     auto known = find<typename Applied<F, A...>::Result>(key);
     if (!known) known = trace(apply_to(f, std::move(args), at, options.name), leaves, key);
-    const Arrays out = call_jit(at, options.name, leaves, *known->entry);
+    else if (!options.donate_argnums.empty()) give_up(std::move(args));
+    const Arrays out = call_jit(at, options.name, std::move(leaves), *known->entry);
     auto result = known->structure;
     std::size_t next = 0;
     tree::replace_leaves(result, out, next);
@@ -146,6 +165,12 @@ struct Jit : CallOperator<Jit<F>, F> {
   }
 
  private:
+  // Leaves become the only handles of donated arrays.
+  template <class Args>
+  static void give_up(Args&& args) {
+    const std::decay_t<Args> gone(std::forward<Args>(args));
+  }
+
   template <class Result>
   struct Known {
     std::shared_ptr<const JitEntry> entry;
@@ -167,7 +192,12 @@ struct Jit : CallOperator<Jit<F>, F> {
     using K = Known<typename Run::Result>;
     Callee callee = applied.callee();
     callee.name = options.name;
-    auto entry = trace_jit(callee, leaves);
+    std::vector<std::size_t> argument_of;
+    std::apply([&](const auto&... a) {
+      std::size_t i = 0;
+      (argument_of.insert(argument_of.end(), tree_leaves(a).size(), i++), ...);
+    }, applied.args());
+    auto entry = trace_jit(callee, leaves, options, argument_of, std::tuple_size_v<typename Run::Args>);
     const auto made = std::make_shared<const K>(K{entry, applied.traced_result()});
     if (shareable(*entry)) {
       const std::lock_guard lock(cache->mutex);

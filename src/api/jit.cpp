@@ -16,16 +16,17 @@ namespace reprise {
 namespace detail {
 
 struct JitEntry {
-  JitEntry(ProgramPtr p, Arrays c)
-      : program(std::move(p)), consts(std::move(c)), is_shareable(std::none_of(consts.begin(), consts.end(), is_traced)) {}
+  JitEntry(ProgramPtr p, Arrays c, CompileOptions o)
+      : program(std::move(p)), consts(std::move(c)), options(std::move(o)), is_shareable(std::none_of(consts.begin(), consts.end(), is_traced)) {}
 
   ProgramPtr program;
   Arrays consts;
+  CompileOptions options;
   bool is_shareable;
   // Compiled when it first runs on numbers; one that is only staged never is.
   std::shared_ptr<const Executable> compiled() const {
     const std::lock_guard lock(compiling_);
-    if (!executable_) executable_ = compile(*program);
+    if (!executable_) executable_ = compile(*program, options);
     return executable_;
   }
 
@@ -46,17 +47,41 @@ void append_types(std::string& key, const Arrays& args) {
 
 bool shareable(const JitEntry& entry) { return entry.is_shareable; }
 
-std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args) {
+namespace {
+
+// Per input of the program, constants first; empty: nothing is donated.
+std::vector<bool> donated_inputs(const std::vector<int>& argnums, const std::vector<std::size_t>& argument_of, std::size_t arguments,
+                                 std::size_t consts) {
+  std::vector<bool> mask;
+  const int n = static_cast<int>(arguments);
+  for (int k : argnums) {
+    if (k < -n || k >= n) fail<TypeError>("jit: donate_argnums must be numbers of arguments, got ", k, " for ", n, " arguments");
+    mask.resize(consts + argument_of.size(), false);
+    for (std::size_t i = 0; i < argument_of.size(); ++i) {
+      if (static_cast<int>(argument_of[i]) == (k < 0 ? k + n : k)) mask[consts + i] = true;
+    }
+  }
+  return mask;
+}
+
+}  // namespace
+
+std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args, const JitOptions& options,
+                                          const std::vector<std::size_t>& argument_of, std::size_t arguments) {
   const AtUser at(f.at);
   Traced t = trace(f.run, types_of(args),
                    {.transform = "jit", .name = f.name, .arg_names = f.arg_names, .body = true});
-  return std::make_shared<const JitEntry>(std::move(t.program), std::move(t.consts));
+  CompileOptions compile_options{options.spill_directory, donated_inputs(options.donate_argnums, argument_of, arguments, t.consts.size())};
+  return std::make_shared<const JitEntry>(std::move(t.program), std::move(t.consts), std::move(compile_options));
 }
 
-Arrays call_jit(Location at, const std::string& name, const Arrays& args, const JitEntry& known) {
+Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntry& known) {
   const AtUser scope(at);
   const bool staged = is_tracing() || !known.is_shareable || std::any_of(args.begin(), args.end(), is_traced);
-  if (!staged) return known.compiled()->run(known.consts.empty() ? args : concat(known.consts, args));
+  if (!staged) {
+    args.insert(args.begin(), known.consts.begin(), known.consts.end());
+    return known.compiled()->run(std::move(args));
+  }
   return finished(jit_p.bind(concat(known.consts, args), {{"name", name}, {"jaxpr", known.program}}));
 }
 
@@ -69,6 +94,10 @@ MemoryAnalysis memory_of(const JitEntry& entry) {
   MemoryAnalysis m;
   m.argument_bytes = plan.argument_bytes;
   m.peak_bytes = plan.peak();
+  m.alias_bytes = plan.alias_bytes;
+  m.copied_donations = executable->copied_donations();
+  m.host_temp_bytes = plan.host_bytes;
+  m.host_on_disk = plan.host_on_disk && plan.host_bytes > 0;
   for (const plan::View& v : schedule.outputs) {
     if (v.root < 0 || plan.places[static_cast<std::size_t>(v.root)].region == plan::Region::argument) continue;
     m.output_bytes += schedule.types[static_cast<std::size_t>(v.root)].nbytes();
@@ -98,8 +127,12 @@ void other_types(const JitEntry& expected, const Arrays& got) {
 }  // namespace detail
 
 std::ostream& operator<<(std::ostream& out, const MemoryAnalysis& m) {
-  return out << "arguments " << m.argument_bytes << " bytes, outputs " << m.output_bytes << ", temporaries "
-             << m.temp_bytes << ", peak beyond the arguments " << m.peak_bytes << '\n';
+  out << "arguments " << m.argument_bytes << " bytes, outputs " << m.output_bytes << ", temporaries "
+      << m.temp_bytes << ", peak beyond the arguments " << m.peak_bytes;
+  if (m.alias_bytes > 0) out << ", outputs in donated arguments " << m.alias_bytes;
+  if (m.copied_donations > 0) out << ", donated arguments copied so far " << m.copied_donations;
+  if (m.host_temp_bytes > 0) out << ", offloaded " << m.host_temp_bytes << (m.host_on_disk ? " to disk" : " in memory");
+  return out << '\n';
 }
 std::ostream& operator<<(std::ostream& out, const CostAnalysis& c) {
   return out << "flops " << c.flops << ", of matrix products " << c.matmul_flops << ", bytes accessed "

@@ -26,6 +26,7 @@ struct ArrayData {
   // Concrete: the elements, in `small` or kept alive by `owner`.
   const std::byte* elements = nullptr;
   std::shared_ptr<const void> owner;
+  bool is_ours = false;  // `owner` owns these elements and nothing else, and they were allocated here
   alignas(8) std::byte small[8] = {};
   std::optional<Literal> number;   // made from a number: stays a literal in programs
   std::optional<TracedVar> traced;  // set: a variable, no elements
@@ -52,6 +53,7 @@ class NewArray {
 struct ArrayAccess {
   static const ArrayData& data(const Array& a);  // throws TypeError for an empty handle
   static const void* identity(const Array& a) { return a.data_.get(); }
+  static bool is_last_handle(const Array& a);
   static Array make(std::shared_ptr<const ArrayData> d) { return Array(std::move(d)); }
 };
 
@@ -61,6 +63,10 @@ template <class T>
 const T* elements(const Array& a) {
   return reinterpret_cast<const T*>(content(a).elements);
 }
+
+// Nobody else can see the elements, and nobody is still reading them: the memory may be used for something
+// else, if the handle is given up.
+inline bool is_last_handle(const Array& a) { return ArrayAccess::is_last_handle(a); }
 
 // Equal for handles of one value: the same elements, or the same variable of the same trace.
 std::uint64_t identity(const Array& a);

@@ -17,6 +17,16 @@ const ArrayData& ArrayAccess::data(const Array& a) {
   return *a.data_;
 }
 
+bool ArrayAccess::is_last_handle(const Array& a) {
+  const ArrayData& d = data(a);
+  if (!d.is_ours || a.data_.use_count() != 1 || d.owner.use_count() != 1) return false;
+  // Reads by threads that have given up their handles come before what the caller writes: giving up a copy
+  // waits for them, which asking for the count does not.
+  std::shared_ptr<const ArrayData>(a.data_).reset();
+  std::shared_ptr<const void>(d.owner).reset();
+  return true;
+}
+
 // ------------------------------------------------------------------------------------- NewArray
 NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
   for (std::int64_t d : type.shape) {
@@ -33,6 +43,7 @@ NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
     std::shared_ptr<std::byte> buffer = allocate_buffer(bytes);
     bytes_ = buffer.get();
     data_->owner = std::move(buffer);
+    data_->is_ours = true;
   }
   data_->elements = bytes_;
 }
@@ -52,6 +63,7 @@ Array array_at(const std::byte* elements, const Type& type, std::shared_ptr<cons
   auto d = std::make_shared<ArrayData>();
   d->type = type;
   d->elements = elements;
+  d->is_ours = owner != nullptr;
   d->owner = std::move(owner);
   return ArrayAccess::make(std::move(d));
 }
@@ -86,6 +98,7 @@ Array with_type(const Array& a, Type type) {
   auto d = std::make_shared<ArrayData>();
   if (from.elements != from.small) {
     d->owner = from.owner;
+    d->is_ours = from.is_ours;
     d->elements = from.elements;
   } else {
     std::memcpy(d->small, from.small, sizeof d->small);

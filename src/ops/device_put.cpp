@@ -55,5 +55,6 @@ constinit const Primitive device_put_p{.name = "device_put",
 Equation device_put_equation(const Atom& from, Var to, MemorySpace space) {
   return {&device_put_p, params_for(space), {from}, {to}, {}};
 }
+MemorySpace space_of(const Equation& device_put) { return space_of(device_put.params); }
 
 }  // namespace reprise

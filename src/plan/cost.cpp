@@ -32,21 +32,23 @@ double conv_flops(const Program& p, const Equation& e) {
   return 2 * static_cast<double>(p.type(e.out[0]).size()) * static_cast<double>(kernel.size()) / features;
 }
 
+}  // namespace
+
 Cost cost_of(const Program& p, const Equation& e) {
   Cost c;
   if (e.prim == &scan_p) {
-    add(c, plan::cost_of(*e.params.get<ProgramPtr>("jaxpr")), static_cast<double>(scan_shape(e.params).length));
+    add(c, cost_of(*e.params.get<ProgramPtr>("jaxpr")), static_cast<double>(scan_shape(e.params).length));
     return c;
   }
   if (e.prim == &cond_p) {
     for (const ProgramPtr& branch : e.params.get<Programs>("branches")) {
-      const Cost b = plan::cost_of(*branch);
+      const Cost b = cost_of(*branch);
       if (b.flops >= c.flops) c = b;
     }
     return c;
   }
   if (e.prim->kind == Kind::call) {  // of a while loop one step, for want of a count
-    for_each_program(e.params, [&](const ProgramPtr& body) { add(c, plan::cost_of(*body), 1); });
+    for_each_program(e.params, [&](const ProgramPtr& body) { add(c, cost_of(*body), 1); });
     return c;
   }
   for (const Atom& a : e.in) c.bytes += static_cast<double>(p.type(a).nbytes());
@@ -61,8 +63,6 @@ Cost cost_of(const Program& p, const Equation& e) {
   else if (e.prim->kind == Kind::reduce) c.flops = static_cast<double>(p.type(e.in[0]).size());
   return c;
 }
-
-}  // namespace
 
 Cost cost_of(const Program& p) {
   Cost sum;

@@ -11,5 +11,6 @@ struct Cost {
   double bytes = 0;         // operands read and results written, as if nothing were fused
 };
 Cost cost_of(const Program&);  // loops count all their steps; of branches the dearest
+Cost cost_of(const Program&, const Equation&);
 
 }  // namespace reprise::plan

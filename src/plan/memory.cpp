@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/dtype.h"
+#include "plan/host_memory.h"
 
 namespace reprise::plan {
 namespace {
@@ -41,6 +42,7 @@ class Planner {
 
   MemoryPlan run() {
     find_lifetimes();
+    if (!r_.donated.empty()) reuse_donated();
     if (r_.in_place) share_places();
     make_buffers();
     place_results();
@@ -67,12 +69,46 @@ class Planner {
       kind_[at(v)] = Region::argument;
       plan_.argument_bytes += s_.types[at(v)].nbytes();
     }
+    for (std::size_t v = 0; v < s_.types.size(); ++v) {
+      if (s_.on_host[v] && kind_[v] == Region::arena) kind_[v] = Region::host;
+    }
     for (const View& v : s_.outputs) {
       if (v.root < 0 || kind_[at(v.root)] == Region::argument) continue;
       last_[at(v.root)] = s_.steps.size();
       const bool own = r_.outputs_given || s_.types[at(v.root)].nbytes() < large_output;
       kind_[at(v.root)] = own ? Region::own : Region::results;
     }
+  }
+  // Outputs that take over the memory of a donated argument of their size, which has been read for the last
+  // time when the output is first written.
+  void reuse_donated() {
+    std::vector<Var> free;
+    for (std::size_t i = 0; i < r_.donated.size(); ++i) {
+      const Var v = s_.program->in[i];
+      const bool returned = std::any_of(s_.outputs.begin(), s_.outputs.end(), [&](const View& o) { return o.root == v; });
+      if (r_.donated[i] && !returned && s_.types[at(v)].nbytes() >= memory_alignment) free.push_back(v);
+    }
+    for (const View& o : s_.outputs) {
+      if (o.root < 0 || (kind_[at(o.root)] != Region::own && kind_[at(o.root)] != Region::results)) continue;
+      const auto found = std::find_if(free.begin(), free.end(), [&](Var v) { return can_take_over(o.root, v); });
+      if (found == free.end()) continue;
+      const auto number = static_cast<std::size_t>(std::find(s_.program->in.begin(), s_.program->in.end(), *found) - s_.program->in.begin());
+      kind_[at(o.root)] = Region::argument;
+      plan_.places.resize(s_.types.size());
+      plan_.places[at(o.root)] = {Region::argument, number};
+      plan_.reused.push_back(number);
+      plan_.alias_bytes += s_.types[at(o.root)].nbytes();
+      free.erase(found);
+    }
+  }
+  bool can_take_over(Var output, Var argument) const {
+    if (s_.types[at(output)].nbytes() != s_.types[at(argument)].nbytes() || first_[at(output)] == none) return false;
+    if (last_[at(argument)] != first_[at(output)]) return last_[at(argument)] < first_[at(output)];
+    const auto* k = std::get_if<Kernel>(&s_.steps[first_[at(output)]].what);
+    if (k == nullptr || !r_.in_place) return false;
+    const auto store = std::find_if(k->stores.begin(), k->stores.end(), [&](const Store& x) { return x.root == output; });
+    const std::vector<Var> places = replaceable(*k, *store, stages_of(*k), s_);
+    return std::find(places.begin(), places.end(), argument) != places.end();
   }
   // Values that take over the place of an operand that ends with the step.
   void share_places() {
@@ -84,7 +120,7 @@ class Planner {
       std::unordered_set<Var> taken;
       for (const Store& store : k->stores) {
         // A value made in parts has been begun before: its place is taken already.
-        if (kind_[at(store.root)] == Region::own || first_[at(store.root)] != i) continue;
+        if ((kind_[at(store.root)] != Region::arena && kind_[at(store.root)] != Region::results) || first_[at(store.root)] != i) continue;
         for (Var from : replaceable(*k, store, stages, s_)) {
           if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena || first_[at(from)] == none) continue;
           heir_of_[at(store.root)] = from;
@@ -100,7 +136,7 @@ class Planner {
     std::iota(order.begin(), order.end(), 0);
     std::stable_sort(order.begin(), order.end(), [&](Var a, Var b) { return first_[at(a)] < first_[at(b)]; });
     for (Var v : order) {
-      if (first_[at(v)] == none || kind_[at(v)] == Region::argument || kind_[at(v)] == Region::own) continue;
+      if (first_[at(v)] == none || (kind_[at(v)] != Region::arena && kind_[at(v)] != Region::results)) continue;
       const std::size_t bytes = aligned(s_.types[at(v)].nbytes());
       if (bytes == 0) continue;
       std::size_t b = heir_of_.empty() || heir_of_[at(v)] < 0 ? none : buffer_of_[at(heir_of_[at(v)])];
@@ -207,6 +243,7 @@ class Planner {
     for (std::size_t b : scratch_of_) plan_.scratch.push_back(b == none ? Place{} : place(b));
     plan_.scratch_bytes = r_.scratch_bytes;
     plan_.arena_bytes = end_ - plan_.result_bytes;
+    plan_host_memory(s_, r_, plan_);
     return std::move(plan_);
   }
 

@@ -1,5 +1,6 @@
 #include "plan/repeat.h"
 
+#include "ops/device_put.h"
 #include "ops/records.h"
 #include "plan/min_cut.h"
 
@@ -7,6 +8,8 @@ namespace reprise::plan {
 
 bool may_repeat(const Equation& e) {
   if (e.prim == &reduce_precision_p) return false;
+  // What a policy offloads stays offloaded; it may be read back more than once.
+  if (e.prim == &device_put_p) return space_of(e) == MemorySpace::device;
   return e.prim->kind == Kind::elementwise || e.prim->kind == Kind::reduce || e.prim->kind == Kind::shape ||
          e.prim->kind == Kind::constant;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/records.h"
+#include "plan/host_values.h"
 
 namespace reprise::plan {
 namespace {
@@ -16,6 +17,7 @@ Roots find_roots(const Program& p) {
   Roots r{std::vector<Var>(n, -1), std::vector<bool>(n, false), std::vector<std::size_t>(n, 0),
           std::vector<std::size_t>(n, 0), std::vector<std::size_t>(n, 0)};
   std::vector<View> views(n);
+  const std::vector<bool> on_host = find_host_values(p);
   for (Var v : p.in) {
     views[at(v)] = dense_view(v, p.type(v).shape);
     r.of[at(v)] = v;
@@ -36,7 +38,7 @@ Roots find_roots(const Program& p) {
       r.is_view[at(v)] = view.has_value() || free;
       if (r.of[at(v)] != v) continue;
       r.made[at(v)] = r.last_read[at(v)] = i;
-      r.bytes[at(v)] = free ? 0 : p.type(v).nbytes();
+      r.bytes[at(v)] = free || on_host[at(v)] ? 0 : p.type(v).nbytes();
     }
   }
   for (const Atom& a : p.out) {

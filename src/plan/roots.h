@@ -10,7 +10,8 @@ struct Roots {
   std::vector<bool> is_view;   // made by a shape equation that costs nothing
   // Positions of equations: where the storage is made (arguments: 0), where it is read last.
   std::vector<std::size_t> made, last_read;
-  std::vector<std::size_t> bytes;  // of roots that are neither arguments nor free to make (iota, numbers)
+  // Of roots in the arena: not of arguments, of what is free to make (iota, numbers), of what is offloaded.
+  std::vector<std::size_t> bytes;
 };
 Roots find_roots(const Program&);
 

@@ -23,8 +23,9 @@ constexpr std::size_t max_nodes = 2000;  // of one kernel: compile time grows wi
 // value of another open one, so they may be closed in any order.
 class Scheduler {
  public:
-  Scheduler(std::shared_ptr<const Program> p, bool is_body) : p_(*p), is_body_(is_body) {
+  Scheduler(std::shared_ptr<const Program> p, bool is_body, const HostBorder& border) : p_(*p), is_body_(is_body) {
     out_.program = std::move(p);
+    out_.on_host = find_host_values(p_, border);
     out_.types = p_.types;
     storage_ = find_storage(p_);
     pending_ = storage_.uses;
@@ -201,6 +202,8 @@ class Scheduler {
     if (e.prim == &pad_p && can_pad(e)) return place_padding(e);
     if (is_compiled_dot(p_, e)) return place_library(e, DotStep{&e});
     if (e.prim == &scan_p || e.prim == &while_p || e.prim == &cond_p) return place_loop(e);
+    if (is_put_to_host(p_, e) && out_.on_host[at(e.out[0])]) return place_transfer(e, Transfer::begin_write, Transfer::end_write);
+    if (is_put_to_device(p_, e) && out_.on_host[at(view(e.in[0]).root)]) return place_transfer(e, Transfer::begin_read, Transfer::end_read);
     place_library(e, EvalStep{&e});
   }
   bool has_code(const Equation& e) const {
@@ -212,7 +215,7 @@ class Scheduler {
 
   void place_loop(const Equation& e) {
     LoopStep loop{&e, {}};
-    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, true))); };
+    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, true, border_of(e, out_.on_host)))); };
     if (e.prim == &while_p) {
       add(e.params.get<ProgramPtr>("cond_jaxpr"));
       add(e.params.get<ProgramPtr>("body_jaxpr"));
@@ -220,6 +223,14 @@ class Scheduler {
       for_each_program(e.params, add);
     }
     place_library(e, std::move(loop));
+  }
+
+  // Begun and ended at once; transfer_order moves the two apart.
+  void place_transfer(const Equation& e, Transfer begin, Transfer end) {
+    place_library(e, TransferStep{begin});
+    Step s = out_.steps.back();
+    s.what = TransferStep{end};
+    emit(std::move(s));
   }
 
   void place_copy(const Equation& e) {
@@ -363,6 +374,7 @@ class Scheduler {
     out_.types.push_back(type);
     pending_.push_back(0);
     is_argument_.push_back(false);
+    out_.on_host.push_back(false);
     return static_cast<Var>(out_.types.size()) - 1;
   }
 
@@ -413,8 +425,8 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body) {
-  return Scheduler(std::move(p), is_body).run();
+Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body, const HostBorder& border) {
+  return Scheduler(std::move(p), is_body, border).run();
 }
 
 }  // namespace reprise::plan

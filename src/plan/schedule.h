@@ -6,6 +6,7 @@
 #include <memory>
 #include <variant>
 
+#include "plan/host_values.h"
 #include "plan/kernel.h"
 
 namespace reprise::plan {
@@ -26,8 +27,15 @@ struct EvalStep {
   const Equation* eqn = nullptr;
 };
 
+// A value travels between arena and host while other steps run. Each begin has its end, with the same
+// operand and result; bytes under way belong to the transfer.
+enum class Transfer : std::uint8_t { begin_write, end_write, begin_read, end_read };
+struct TransferStep {
+  Transfer what = Transfer::begin_write;
+};
+
 struct Step {
-  std::variant<Kernel, DotStep, LoopStep, EvalStep> what;
+  std::variant<Kernel, DotStep, LoopStep, EvalStep, TransferStep> what;
   std::vector<View> operands;  // of an equation, in its order; root -1: a literal
   std::vector<View> results;   // of an equation
   std::vector<Var> reads;      // roots, each once
@@ -39,9 +47,10 @@ struct Schedule {
   std::vector<Step> steps;
   std::vector<Type> types;     // of every root: the program's variables, then copies made here
   std::vector<View> outputs;   // dense; root -1: a literal
+  std::vector<bool> on_host;   // of every root
 };
 
 // is_body: the caller has a place for every output, so each is a value of its own, made here.
-Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body = false);
+Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body = false, const HostBorder& border = {});
 
 }  // namespace reprise::plan

@@ -1,6 +1,7 @@
 #include "runtime/assemble.h"
 
 #include <algorithm>
+#include <map>
 
 #include "codegen/loop_dot.h"
 #include "codegen/matmul_calls.h"
@@ -9,6 +10,7 @@
 #include "control/scan.h"
 #include "base/dtype.h"
 #include "plan/dot.h"
+#include "plan/transfers.h"
 #include "program/primitive.h"
 #include "runtime/threads.h"
 
@@ -36,17 +38,7 @@ class Assembler {
 
   std::shared_ptr<const Code> run() {
     prepare();
-    plan::MemoryRequest request;
-    request.outputs_given = options_.outputs_given;
-    request.in_place = options_.in_place;
-    for (const Prepared& p : prepared_) request.scratch_bytes.push_back(p.scratch_bytes);
-    code_.memory = plan::plan_memory(s_, request);
-    code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
-                                             (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
-    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      std::visit([&](const auto& what) { code_.instructions.push_back(instruction(i, what)); }, s_.steps[i].what);
-    }
-    return std::make_shared<const Code>(std::move(code_));
+    return plan::has_transfers(s_) ? with_transfers_spread().finish() : finish();
   }
 
  private:
@@ -55,8 +47,63 @@ class Assembler {
     std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> products;
     bool wakes_threads = false;
     std::vector<std::shared_ptr<const Code>> bodies;
-    std::size_t scratch_bytes = 0, scratch_stride = 0;
+    std::size_t scratch_bytes = 0, scratch_stride = 0, host_bytes = 0;
   };
+
+  Assembler(const Assembler& from, std::shared_ptr<const Schedule> s, std::vector<Prepared> prepared)
+      : s_(*s), options_(from.options_), code_(from.code_), prepared_(std::move(prepared)) {
+    code_.schedule = std::move(s);
+    code_.uses_host = true;
+    code_.is_fine = false;  // a team that waits for a transfer would keep the cores busy
+  }
+
+  plan::MemoryRequest memory_request() const {
+    plan::MemoryRequest request;
+    request.outputs_given = options_.outputs_given;
+    request.in_place = options_.in_place;
+    request.host_on_disk = options_.host_on_disk;
+    request.donated = options_.donated;
+    for (const Prepared& p : prepared_) {
+      request.scratch_bytes.push_back(p.scratch_bytes);
+      request.host_scratch_bytes.push_back(p.host_bytes);
+    }
+    return request;
+  }
+  // The same steps with transfers drawn out as far as it costs no memory: what counts is what packing makes
+  // of it, so several bounds are tried, and none at all in the end.
+  Assembler with_transfers_spread() const {
+    const plan::MemoryRequest request = memory_request();
+    const Assembler tight = in_order(plan::transfer_order(s_, request, 0));
+    const std::size_t least = tight.block_bytes();
+    for (const double allowed : {1.0, 0.94, 0.88, 0.75}) {
+      Assembler spread = in_order(plan::transfer_order(s_, request, allowed));
+      if (spread.block_bytes() <= least) return spread;
+    }
+    return tight;
+  }
+  Assembler in_order(const std::vector<std::size_t>& order) const {
+    auto schedule = std::make_shared<Schedule>(s_);
+    std::vector<Prepared> prepared;
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      schedule->steps[k] = s_.steps[order[k]];
+      prepared.push_back(prepared_[order[k]]);
+    }
+    return Assembler(*this, std::move(schedule), std::move(prepared));
+  }
+  std::size_t block_bytes() const {
+    const plan::MemoryPlan plan = plan::plan_memory(s_, memory_request());
+    return plan.arena_bytes + plan.result_bytes;
+  }
+
+  std::shared_ptr<const Code> finish() {
+    code_.memory = plan::plan_memory(s_, memory_request());
+    code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
+                                             (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      std::visit([&](const auto& what) { code_.instructions.push_back(instruction(i, what)); }, s_.steps[i].what);
+    }
+    return std::make_shared<const Code>(std::move(code_));
+  }
 
   // Products: multiply-adds from which it pays to wake threads, and to make a part of its own. Parts depend on the shape
   // alone, so that bits are the same with any number of threads.
@@ -130,10 +177,15 @@ class Assembler {
     return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
   }
   void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
-    for (const auto& body : l.bodies) p.bodies.push_back(assemble(body, {.outputs_given = true, .in_place = options_.in_place}));
-    for (const auto& body : p.bodies) {
-      code_.is_fine &= body->is_fine;
-      code_.is_shareable |= body->is_shareable;
+    AssembleOptions inside = options_;
+    inside.outputs_given = true;
+    inside.donated.clear();
+    for (const auto& body : l.bodies) {
+      p.bodies.push_back(assemble(body, inside));
+      p.host_bytes = std::max(p.host_bytes, p.bodies.back()->memory.host_bytes);
+      code_.uses_host |= p.bodies.back()->uses_host;
+      code_.is_fine &= p.bodies.back()->is_fine;
+      code_.is_shareable |= p.bodies.back()->is_shareable;
     }
     p.scratch_bytes = arena_of(p);
     if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
@@ -161,6 +213,8 @@ class Assembler {
   }
   Ref ref(const View& v) const { return v.root < 0 ? Ref{} : ref(v.root, v.offset); }
   Ref scratch(std::size_t step, std::size_t more = 0) const { return ref(code_.memory.scratch[step], more); }
+  Ref host_scratch(std::size_t step) const { return ref(code_.memory.host_scratch[step]); }
+  bool on_host(const View& v) const { return v.root >= 0 && s_.on_host[at(v.root)]; }
 
   Instruction instruction(std::size_t i, const Kernel& k) const {
     RunKernel r{prepared_[i].kernel, {}, scratch(i), {}};
@@ -189,6 +243,15 @@ class Assembler {
     }
     for (Var v : e.eqn->out) r.results.emplace_back(s_.types[at(v)], ref(v));
     return r;
+  }
+  // An end has the operand and the result of its begin.
+  Instruction instruction(std::size_t i, const plan::TransferStep& t) {
+    const View &from = s_.steps[i].operands[0], &to = s_.steps[i].results[0];
+    const bool is_write = on_host(to);
+    const auto [pair, is_new] = transfers_.try_emplace({from.root, to.root}, code_.transfers);
+    if (is_new) ++code_.transfers;
+    code_.uses_host = true;
+    return RunTransfer{t.what, ref(is_write ? from : to), ref(is_write ? to : from), s_.types[at(to.root)].nbytes(), pair->second};
   }
   Instruction instruction(std::size_t i, const LoopStep& l) const {
     if (l.eqn->prim == &scan_p) return scan(i, *l.eqn);
@@ -223,16 +286,17 @@ class Assembler {
     r.length = shape.length;
     r.reverse = e.params.get<bool>("reverse");
     r.arena = scratch(i);
+    r.host = host_scratch(i);
     r.gathers = gathers(*r.body) && r.length >= steps_worth_gathering;
     const Program& body = *r.body->schedule->program;
     for (std::size_t k = 0; k < operands.size(); ++k) {
       if (k >= consts && k < consts + carry) continue;
-      r.inputs.push_back({ref(operands[k]), k < consts ? 0 : body.type(body.in[k]).nbytes()});
+      r.inputs.push_back({ref(operands[k]), k < consts ? 0 : body.type(body.in[k]).nbytes(), on_host(operands[k])});
       r.input_slots.push_back(input_slot(k));
     }
     r.carries = carries(i, e, consts, consts, operands.size());
     for (std::size_t k = carry; k < e.out.size(); ++k) {
-      r.outputs.push_back({ref(e.out[k]), body.type(body.out[k]).nbytes()});
+      r.outputs.push_back({ref(e.out[k]), body.type(body.out[k]).nbytes(), s_.on_host[at(e.out[k])]});
       r.output_slots.push_back(input_slot(operands.size() + k));
     }
     return r;
@@ -246,6 +310,7 @@ class Assembler {
     for (std::size_t k = 1; k < operands.size(); ++k) r.operands.push_back(ref(operands[k]));
     for (Var v : e.out) r.results.push_back(ref(v));
     r.arena = scratch(i);
+    r.host = host_scratch(i);
     return r;
   }
   Instruction while_loop(std::size_t i, const Equation& e) const {
@@ -259,6 +324,7 @@ class Assembler {
     for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
     r.carries = carries(i, e, test_consts + body_consts, body_consts, body_consts + e.out.size());
     r.arena = scratch(i);
+    r.host = host_scratch(i);
     r.gathers = gathers(*r.body);
     r.predicate = scratch(i, arena_of(prepared_[i]));
     return r;
@@ -268,6 +334,7 @@ class Assembler {
   AssembleOptions options_;
   Code code_;
   std::vector<Prepared> prepared_;
+  std::map<std::pair<Var, Var>, std::size_t> transfers_;  // numbers of pairs, by operand and result
 };
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace reprise {
 struct AssembleOptions {
   bool outputs_given = false;  // the body of a loop: outputs go where the caller says
   bool in_place = true;
+  bool host_on_disk = false;
+  std::vector<bool> donated = {};  // inputs whose memory outputs may take over; empty: none
 };
 std::shared_ptr<const Code> assemble(std::shared_ptr<const plan::Schedule>, const AssembleOptions&);
 

@@ -1,7 +1,9 @@
 // A planned program as a list of instructions that run on memory slots.
 //
 // A slot is a base address that a run knows: the arena, the result block, every argument, every output
-// with a buffer of its own. Instructions refer to memory as (slot, offset).
+// with a buffer of its own. Instructions refer to memory as (slot, offset). For values on the host the
+// slots are positions in the run's spill: the code's own region in the first, those of a body's inputs and
+// outputs in theirs.
 #pragma once
 
 #include <atomic>
@@ -12,6 +14,7 @@
 #include "codegen/kernel.h"
 #include "codegen/matmul.h"
 #include "plan/memory.h"
+#include "runtime/spill.h"
 
 namespace reprise {
 
@@ -56,6 +59,7 @@ struct RunScan {
   struct Input {
     Ref from;
     std::size_t step_bytes = 0;  // of a scanned operand
+    bool on_host = false;
   };
   std::vector<Input> inputs;         // constants and scanned operands: of body inputs that are not carried
   std::vector<std::uint32_t> input_slots;
@@ -67,7 +71,7 @@ struct RunScan {
   std::vector<Carry> carries;
   std::vector<Input> outputs;        // stacked
   std::vector<std::uint32_t> output_slots;
-  Ref arena;
+  Ref arena, host;
   bool gathers = false;              // a team stays awake through the loop: its steps are small
 };
 struct RunCond {
@@ -75,17 +79,23 @@ struct RunCond {
   Dtype index_dtype = Dtype::i32;
   std::vector<std::shared_ptr<const Code>> branches;
   std::vector<Ref> operands, results;
-  Ref arena;
+  Ref arena, host;
 };
 struct RunWhile {
   std::shared_ptr<const Code> condition, body;
   std::vector<Ref> condition_consts, body_consts;
   std::vector<RunScan::Carry> carries;
-  Ref predicate, arena;
+  Ref predicate, arena, host;
   bool gathers = false;
 };
+struct RunTransfer {
+  plan::Transfer what = plan::Transfer::begin_write;
+  Ref device, host;
+  std::size_t bytes = 0;
+  std::size_t number = 0;  // of the pair that begins and ends it
+};
 
-using Instruction = std::variant<RunKernel, RunMatmul, RunEval, RunScan, RunCond, RunWhile>;
+using Instruction = std::variant<RunKernel, RunMatmul, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
 
 struct Code {
   std::shared_ptr<const plan::Schedule> schedule;
@@ -95,14 +105,27 @@ struct Code {
   int threads = 1;  // that scratch memory is planned for
   // All instructions are so small that they run on one thread, and some are worth a team that shares them.
   bool is_fine = true, is_shareable = false;
+  std::size_t transfers = 0;  // pairs of instructions
+  bool uses_host = false;     // bodies of loops included
 };
 
 // Called after every instruction of the outermost program.
 using Observer = std::function<void(std::size_t instruction, std::byte* const* slots)>;
 
-// Runs on the given slots; errors of the evaluator and of libraries are thrown.
-// `team`: threads that are awake for small instructions.
-void run(const Code&, std::byte* const* slots, Team* team = nullptr, const Observer* observer = nullptr);
-std::byte* address_of(const Code&, Var root, std::byte* const* slots);  // null: it has no memory
+// What a run of code with transfers needs besides memory.
+struct HostFrame {
+  HostFrame(const Code& code, Spill& s) : spill(&s), slots(code.slots, 0), tickets(code.transfers, 0) {}
+  Spill* spill;
+  std::vector<std::size_t> slots;
+  std::vector<Spill::Ticket> tickets;
+};
+struct Context {
+  Team* team = nullptr;       // threads that are awake for small instructions
+  HostFrame* host = nullptr;  // of code with transfers
+};
+
+// Runs on the given slots; errors of the evaluator, of libraries and of transfers are thrown.
+void run(const Code&, std::byte* const* slots, const Context& context, const Observer* observer = nullptr);
+std::byte* address_of(const Code&, Var root, std::byte* const* slots);  // null: it has no memory of its own
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include "runtime/compile.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "plan/keep.h"
 #include "plan/keep_loops.h"
@@ -15,6 +16,16 @@
 #include "transform/simplify.h"
 
 namespace reprise {
+namespace {
+
+std::string spill_directory(const CompileOptions& options) {
+  if (!options.spill_directory.empty()) return options.spill_directory;
+  const char* named = std::getenv("REPRISE_SPILL_DIR");
+  return named == nullptr ? "" : named;
+}
+
+}  // namespace
+
 ProgramPtr lowered(const Program& source) {
   Program p = apply_pass("inline", inline_calls, source);
   p = apply_pass("open_mergeable", open_mergeable_checkpoints, std::move(p));
@@ -28,7 +39,8 @@ ProgramPtr lowered(const Program& source) {
   return std::make_shared<const Program>(std::move(p));
 }
 
-std::shared_ptr<const Executable> compile(const Program& source) {
+std::shared_ptr<const Executable> compile(const Program& source, const CompileOptions& options) {
+  const std::string directory = spill_directory(options);
   const ProgramPtr program = lowered(source);
   std::shared_ptr<const plan::Schedule> schedule;
   {
@@ -38,10 +50,10 @@ std::shared_ptr<const Executable> compile(const Program& source) {
   std::shared_ptr<const Code> code;
   {
     const PassTimer timer("assemble");
-    code = assemble(schedule, {.in_place = !pass_is_disabled("in_place")});
+    code = assemble(schedule, {.in_place = !pass_is_disabled("in_place"), .host_on_disk = !directory.empty(), .donated = options.donated});
   }
   if (pass_is_dumped("assemble")) std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
-  return std::make_shared<const Executable>(std::move(code));
+  return std::make_shared<const Executable>(std::move(code), directory);
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "runtime/executable.h"
 
@@ -10,6 +11,10 @@ namespace reprise {
 // The program as the pipeline's last program pass leaves it.
 ProgramPtr lowered(const Program&);
 
-std::shared_ptr<const Executable> compile(const Program&);
+struct CompileOptions {
+  std::string spill_directory = {};  // of offloaded values; empty: REPRISE_SPILL_DIR, else they stay in memory
+  std::vector<bool> donated = {};    // inputs whose memory outputs may take over; empty: none
+};
+std::shared_ptr<const Executable> compile(const Program&, const CompileOptions& options = {});
 
 }  // namespace reprise

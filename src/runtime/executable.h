@@ -1,22 +1,32 @@
 // A compiled program: immutable, runs from many threads at once.
 #pragma once
 
+#include <atomic>
+
 #include "runtime/code.h"
 
 namespace reprise {
 
 class Executable {
  public:
-  explicit Executable(std::shared_ptr<const Code> code);
-  // One value per input of the program; throws what evaluation throws, RuntimeError without memory.
-  Arrays run(const Arrays& args, const Observer* observer = nullptr) const;
+  // Offloaded values go to a file in the directory; empty: they stay in memory.
+  explicit Executable(std::shared_ptr<const Code> code, std::string spill_directory = {});
+  // One value per input of the program; throws what evaluation throws, RuntimeError without memory or when
+  // an offloaded value could not be written or read back.
+  // A donated argument that is the last handle of its memory is overwritten, any other is copied first:
+  // arguments that the caller moves in are given up.
+  Arrays run(Arrays args, const Observer* observer = nullptr) const;
 
   const Code& code() const { return *code_; }
+  std::size_t copied_donations() const { return copied_donations_.load(std::memory_order_relaxed); }  // in all runs so far
 
  private:
-  Arrays run_timed(const Arrays& args) const;
+  Arrays run_timed(Arrays args) const;
+  void claim_donated(Arrays& args, std::byte** slots) const;
 
   std::shared_ptr<const Code> code_;
+  std::string spill_directory_;
+  mutable std::atomic<std::size_t> copied_donations_{0};
   bool timed_;  // REPRISE_TIME=run: every call reports the time of each instruction
 };
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <optional>
 
 #include "array/place.h"
 #include "base/error.h"
@@ -15,6 +16,22 @@ namespace {
 using Slots = std::byte* const*;
 
 std::byte* address(Slots slots, const Ref& r) { return slots[r.slot] + r.offset; }
+
+std::size_t position(const HostFrame& host, const Ref& r) { return host.slots[r.slot] + r.offset; }
+
+// The frame of a loop's body whose own region on the host is `region`; null where the body has no transfers.
+class InnerHost {
+ public:
+  InnerHost(const Code& body, const HostFrame* outer, const Ref& region) {
+    if (!body.uses_host) return;
+    frame_.emplace(body, *outer->spill);
+    frame_->slots[arena_slot] = position(*outer, region);
+  }
+  HostFrame* get() { return frame_ ? &*frame_ : nullptr; }
+
+ private:
+  std::optional<HostFrame> frame_;
+};
 
 struct KernelRun {
   const codegen::CompiledKernel& kernel;
@@ -43,7 +60,8 @@ struct KernelRun {
   }
 };
 
-void run_one(const Code& code, const RunKernel& r, Slots slots, Team* team) {
+void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& context) {
+  Team* const team = context.team;
   std::byte* few[16];
   std::vector<std::byte*> many;
   std::byte** pointers = few;
@@ -71,7 +89,8 @@ void run_one(const Code& code, const RunKernel& r, Slots slots, Team* team) {
   if (k.finish != nullptr) k.finish(pointers, run.sums);
 }
 
-void run_one(const Code& code, const RunMatmul& r, Slots slots, Team* team) {
+void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& context) {
+  Team* const team = context.team;
   std::atomic<bool> ok = true;
   std::byte* const scratch = address(slots, r.scratch);
   auto part = [&](std::int64_t i, std::int64_t thread) {
@@ -95,7 +114,7 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, Team* team) {
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
 
-void run_one(const Code&, const RunEval& r, Slots slots, Team*) {
+void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
     const Atom& a = r.eqn->in[i];
@@ -148,18 +167,31 @@ class TeamTrial {
   Clock::duration best_[2] = {Clock::duration::max(), Clock::duration::max()};
 };
 
-void run_steps(const RunScan& r, Slots slots, Team* team, bool is_new_team) {
+// What the next step of a scan reads back comes from the disk while this one computes.
+void expect_slices(const RunScan& r, const HostFrame& host, std::size_t next) {
+  for (const RunScan::Input& x : r.inputs) {
+    if (x.on_host && x.step_bytes > 0) host.spill->expect_read(position(host, x.from) + next * x.step_bytes, x.step_bytes);
+  }
+}
+
+void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_new_team) {
   std::vector<std::byte*> inner(r.body->slots, nullptr);
+  InnerHost inner_host(*r.body, context.host, r.host);
+  const auto point = [&](const RunScan::Input& x, std::uint32_t slot, std::size_t i) {
+    if (!x.on_host) inner[slot] = address(slots, x.from) + i * x.step_bytes;
+    else if (inner_host.get() != nullptr) inner_host.get()->slots[slot] = position(*context.host, x.from) + i * x.step_bytes;
+  };
   inner[arena_slot] = address(slots, r.arena);
   for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = address(slots, c.initial);
-  TeamTrial trial(team, is_new_team);
+  TeamTrial trial(context.team, is_new_team);
   for (std::int64_t k = 0; k < r.length; ++k) {
     const auto i = static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
-    for (std::size_t n = 0; n < r.inputs.size(); ++n) inner[r.input_slots[n]] = address(slots, r.inputs[n].from) + i * r.inputs[n].step_bytes;
-    for (std::size_t n = 0; n < r.outputs.size(); ++n) inner[r.output_slots[n]] = address(slots, r.outputs[n].from) + i * r.outputs[n].step_bytes;
+    for (std::size_t n = 0; n < r.inputs.size(); ++n) point(r.inputs[n], r.input_slots[n], i);
+    for (std::size_t n = 0; n < r.outputs.size(); ++n) point(r.outputs[n], r.output_slots[n], i);
+    if (inner_host.get() != nullptr && k + 1 < r.length) expect_slices(r, *context.host, r.reverse ? i - 1 : i + 1);
     const bool to_result = (r.length - 1 - k) % 2 == 0;
     for (const RunScan::Carry& c : r.carries) inner[c.out_slot] = address(slots, to_result ? c.result : c.spare);
-    run(*r.body, inner.data(), trial.next());
+    run(*r.body, inner.data(), {trial.next(), inner_host.get()});
     for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
   }
   if (r.length > 0) return;
@@ -171,19 +203,21 @@ std::int64_t read_index(const std::byte* from, Dtype d) {
   return *reinterpret_cast<const std::int32_t*>(from);
 }
 
-void run_one(const Code&, const RunCond& r, Slots slots, Team* team) {
+void run_one(const Code&, const RunCond& r, Slots slots, const Context& context) {
   const auto last = static_cast<std::int64_t>(r.branches.size()) - 1;
   const std::int64_t chosen = std::clamp<std::int64_t>(read_index(address(slots, r.index), r.index_dtype), 0, last);
   const Code& branch = *r.branches[static_cast<std::size_t>(chosen)];
   std::vector<std::byte*> inner(branch.slots, nullptr);
+  InnerHost inner_host(branch, context.host, r.host);
   inner[arena_slot] = address(slots, r.arena);
   for (std::size_t i = 0; i < r.operands.size(); ++i) inner[first_argument_slot + i] = address(slots, r.operands[i]);
   for (std::size_t i = 0; i < r.results.size(); ++i) inner[first_argument_slot + r.operands.size() + i] = address(slots, r.results[i]);
-  run(branch, inner.data(), team);
+  run(branch, inner.data(), {context.team, inner_host.get()});
 }
 
-void run_steps(const RunWhile& r, Slots slots, Team* team, bool is_new_team) {
+void run_steps(const RunWhile& r, Slots slots, const Context& context, bool is_new_team) {
   std::vector<std::byte*> test(r.condition->slots, nullptr), step(r.body->slots, nullptr);
+  InnerHost test_host(*r.condition, context.host, r.host), step_host(*r.body, context.host, r.host);
   test[arena_slot] = step[arena_slot] = address(slots, r.arena);
   for (std::size_t i = 0; i < r.condition_consts.size(); ++i) test[first_argument_slot + i] = address(slots, r.condition_consts[i]);
   for (std::size_t i = 0; i < r.body_consts.size(); ++i) step[first_argument_slot + i] = address(slots, r.body_consts[i]);
@@ -192,39 +226,40 @@ void run_steps(const RunWhile& r, Slots slots, Team* team, bool is_new_team) {
   for (std::size_t i = 0; i < r.carries.size(); ++i) {
     std::memcpy(address(slots, r.carries[i].result), address(slots, r.carries[i].initial), r.carries[i].bytes);
   }
-  TeamTrial trial(team, is_new_team);
+  TeamTrial trial(context.team, is_new_team);
   for (bool in_result = true;; in_result = !in_result) {
-    team = trial.next();
+    Team* const team = trial.next();
     for (std::size_t i = 0; i < r.carries.size(); ++i) {
       const RunScan::Carry& c = r.carries[i];
       test[test_carry + i] = step[c.in_slot] = address(slots, in_result ? c.result : c.spare);
       step[c.out_slot] = address(slots, in_result ? c.spare : c.result);
     }
-    run(*r.condition, test.data(), team);
+    run(*r.condition, test.data(), {team, test_host.get()});
     if (*predicate == std::byte{0}) {
       for (const RunScan::Carry& c : r.carries) {
         if (!in_result) std::memcpy(address(slots, c.result), address(slots, c.spare), c.bytes);
       }
       return;
     }
-    run(*r.body, step.data(), team);
+    run(*r.body, step.data(), {team, step_host.get()});
   }
 }
 
 // A loop, with threads that stay awake between its steps where those are small.
 template <class Loop>
   requires requires(const Loop& loop) { loop.gathers; }
-void run_one(const Code& code, const Loop& r, Slots slots, Team* team) {
-  if (team != nullptr || !r.gathers) return run_steps(r, slots, team, false);
+void run_one(const Code& code, const Loop& r, Slots slots, const Context& context) {
+  if (context.team != nullptr || !r.gathers) return run_steps(r, slots, context, false);
   struct Gathered {
     const Loop& loop;
     Slots slots;
+    HostFrame* host;
     std::exception_ptr error;
-  } gathered{r, slots, nullptr};
+  } gathered{r, slots, context.host, nullptr};
   Team::gather(std::min(code.threads, num_threads()), &gathered, [](void* data, Team& t) {
     auto& g = *static_cast<Gathered*>(data);
     try {
-      run_steps(g.loop, g.slots, &t, true);
+      run_steps(g.loop, g.slots, {&t, g.host}, true);
     } catch (...) {
       g.error = std::current_exception();
     }
@@ -232,24 +267,36 @@ void run_one(const Code& code, const Loop& r, Slots slots, Team* team) {
   if (gathered.error) std::rethrow_exception(gathered.error);
 }
 
+void run_one(const Code&, const RunTransfer& r, Slots slots, const Context& context) {
+  HostFrame& host = *context.host;
+  Spill::Ticket& ticket = host.tickets[r.number];
+  switch (r.what) {
+    case plan::Transfer::begin_write: ticket = host.spill->begin_write(address(slots, r.device), position(host, r.host), r.bytes); return;
+    case plan::Transfer::begin_read: ticket = host.spill->begin_read(position(host, r.host), address(slots, r.device), r.bytes); return;
+    case plan::Transfer::end_write:
+    case plan::Transfer::end_read: host.spill->wait(ticket);
+  }
+}
+
 }  // namespace
 
-void run(const Code& code, std::byte* const* slots, Team* team, const Observer* observer) {
+void run(const Code& code, std::byte* const* slots, const Context& context, const Observer* observer) {
   for (std::size_t i = 0; i < code.instructions.size(); ++i) {
-    std::visit([&](const auto& r) { run_one(code, r, slots, team); }, code.instructions[i]);
+    std::visit([&](const auto& r) { run_one(code, r, slots, context); }, code.instructions[i]);
     if (observer != nullptr) (*observer)(i, slots);
   }
 }
 
 std::byte* address_of(const Code& code, Var root, std::byte* const* slots) {
   const plan::Place& p = code.memory.places[static_cast<std::size_t>(root)];
-  return p.region == plan::Region::none ? nullptr : address(slots, ref_of(*code.schedule, p));
+  return p.region == plan::Region::none || code.schedule->on_host[static_cast<std::size_t>(root)] ? nullptr : address(slots, ref_of(*code.schedule, p));
 }
 
 Ref ref_of(const plan::Schedule& s, const plan::Place& p, std::size_t more) {
   switch (p.region) {
     case plan::Region::none: return {arena_slot, 0};
-    case plan::Region::arena: return {arena_slot, p.offset + more};
+    case plan::Region::arena:
+    case plan::Region::host: return {arena_slot, p.offset + more};
     case plan::Region::results: return {result_slot, p.offset + more};
     case plan::Region::argument: return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
     case plan::Region::own: break;

@@ -11,6 +11,7 @@ std::string place_text(const plan::Place& p) {
     case plan::Region::argument: return "argument " + std::to_string(p.offset);
     case plan::Region::arena: return "arena+" + std::to_string(p.offset);
     case plan::Region::results: return "results+" + std::to_string(p.offset);
+    case plan::Region::host: return "host+" + std::to_string(p.offset);
     case plan::Region::own: break;
   }
   return "output " + std::to_string(p.offset);
@@ -35,6 +36,10 @@ struct Describe {
   std::string operator()(const plan::Kernel& k) const { return "kernel [" + operations(k) + "]"; }
   std::string operator()(const plan::DotStep&) const { return "matmul"; }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
+  std::string operator()(const plan::TransferStep& t) const {
+    constexpr const char* names[] = {"begin_write", "end_write", "begin_read", "end_read"};
+    return names[static_cast<std::size_t>(t.what)];
+  }
   std::string operator()(const plan::EvalStep& e) const { return std::string("evaluate ") + e.eqn->prim->name; }
 };
 
@@ -71,7 +76,9 @@ std::string step_text(const Code& c, std::size_t i) {
 std::string to_text(const Code& c) {
   const plan::MemoryPlan& m = c.memory;
   std::string out = "arguments " + std::to_string(m.argument_bytes) + " bytes, results " + std::to_string(m.result_bytes + m.own_bytes) +
-                    ", arena " + std::to_string(m.arena_bytes) + ", peak " + std::to_string(m.peak()) + "\n";
+                    ", arena " + std::to_string(m.arena_bytes) + ", peak " + std::to_string(m.peak());
+  if (m.host_bytes > 0) out += ", host " + std::to_string(m.host_bytes) + (m.host_on_disk ? " on disk" : " in memory");
+  out += '\n';
   append(out, c, "");
   return out;
 }

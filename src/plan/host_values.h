@@ -1,0 +1,27 @@
+// Which values of a program leave the arena for the host.
+//
+//   o_h = device_put[Host] o;   ...;   o' = device_put[Device] o_h          o_h lives on the host
+//   ys_h = scan[{ ... in device_put[Host] o }];  scan[{ device_put[Device] y ... }] ys_h     so do stacks
+//
+// Only transfers may touch such a value: one that anything else reads or makes, an argument or a result
+// of the whole program stays in the arena like any other.
+#pragma once
+
+#include <vector>
+
+#include "program/program.h"
+
+namespace reprise::plan {
+
+// Inputs and outputs of a body that its caller keeps on the host; empty: none.
+struct HostBorder {
+  std::vector<bool> inputs, outputs;
+};
+
+bool is_put_to_host(const Program&, const Equation&);    // a device_put from the device's memory
+bool is_put_to_device(const Program&, const Equation&);  // a device_put from the host's memory
+
+std::vector<bool> find_host_values(const Program&, const HostBorder& border = {});  // of every variable
+HostBorder border_of(const Equation& loop, const std::vector<bool>& on_host);        // of the loop's bodies
+
+}  // namespace reprise::plan
