@@ -148,11 +148,25 @@ class Planner {
       buffers_[b].is_result |= kind_[at(v)] == Region::results;
       buffer_of_[at(v)] = b;
     }
+    make_scratch_buffers();
+  }
+  // Small scratch memory is one buffer for all steps: thousands of buffers of one step each would only slow down the plan.
+  void make_scratch_buffers() {
+    constexpr std::size_t small = 64 << 10;
+    Buffer shared;
+    const std::size_t shared_index = buffers_.size();
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const std::size_t bytes = aligned(r_.scratch_bytes[i]);
+      if (bytes == 0 || bytes > small) continue;
+      shared = {std::max(shared.bytes, bytes), std::min(shared.first, i), i, false, none};
+    }
+    if (shared.bytes > 0) buffers_.push_back(shared);
     scratch_of_.assign(s_.steps.size(), none);
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      if (r_.scratch_bytes[i] == 0) continue;
-      scratch_of_[i] = buffers_.size();
-      buffers_.push_back({aligned(r_.scratch_bytes[i]), i, i, false, none});
+      const std::size_t bytes = aligned(r_.scratch_bytes[i]);
+      if (bytes == 0) continue;
+      scratch_of_[i] = bytes <= small ? shared_index : buffers_.size();
+      if (bytes > small) buffers_.push_back({bytes, i, i, false, none});
     }
   }
   void place_results() {
@@ -198,10 +212,17 @@ class Planner {
     end_ = place_in_order(best);
   }
   std::size_t place_in_order(const std::vector<std::size_t>& order) {
-    const auto by_offset = [&](std::size_t x, std::size_t y) { return buffers_[x].offset < buffers_[y].offset; };
-    std::vector<std::size_t> placed;  // sorted by offset
-    for (std::size_t b = 0; b < buffers_.size(); ++b) {
-      if (buffers_[b].is_result) placed.push_back(b);
+    struct Placed {
+      std::size_t offset, end;
+      std::uint32_t first, last;
+    };
+    std::vector<Placed> placed;  // sorted by offset; what the search needs and no more: it is quadratic
+    const auto add = [&](const Buffer& b) {
+      const Placed p{b.offset, b.offset + b.bytes, static_cast<std::uint32_t>(b.first), static_cast<std::uint32_t>(b.last)};
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), p, [](const Placed& x, const Placed& y) { return x.offset < y.offset; }), p);
+    };
+    for (const Buffer& b : buffers_) {
+      if (b.is_result) add(b);
     }
     std::size_t end = plan_.result_bytes;
     for (std::size_t b : order) {
@@ -211,16 +232,15 @@ class Planner {
         if (offset < plan_.result_bytes && offset + now.bytes > plan_.result_bytes) offset = plan_.result_bytes;
       };
       skip_border();
-      for (std::size_t other : placed) {
-        const Buffer& o = buffers_[other];
-        if (o.last < now.first || o.first > now.last || o.offset + o.bytes <= offset) continue;
+      for (const Placed& o : placed) {
+        if (o.last < now.first || o.first > now.last || o.end <= offset) continue;
         if (o.offset >= offset + now.bytes) break;
-        offset = o.offset + o.bytes;
+        offset = o.end;
         skip_border();
       }
       now.offset = offset;
       end = std::max(end, offset + now.bytes);
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), b, by_offset), b);
+      add(now);
     }
     return end;
   }
