@@ -21,7 +21,7 @@ namespace rp = reprise;
 namespace policies = rp::checkpoint_policies;
 using rp::Array;
 
-constexpr int layers = 12;
+constexpr int layers = 8;
 constexpr std::int64_t batch = 4096, features = 256, hidden = 1024;
 
 struct Layer {
@@ -66,7 +66,7 @@ void measure(const char* what, const rp::Policy& policy, const std::string& dire
   const auto memory = step.lower(net, x).compile().memory_analysis();
   const std::size_t before = status("VmRSS");
   double least = 1e9, value = 0;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 2; ++i) {
     const auto begin = std::chrono::steady_clock::now();
     value = step(net, x).first.item<float>();
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;

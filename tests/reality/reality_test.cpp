@@ -3,6 +3,7 @@
 #include <reprise/reprise.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -31,8 +32,8 @@ std::size_t status_bytes(const char* key) {
 void reset_high_water() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 template <class F, class... A>
-Figures run_once(const F& f, const A&... args) {
-  const auto jitted = rp::jit(f);
+Figures run_once_with(const rp::JitOptions& options, const F& f, const A&... args) {
+  const auto jitted = rp::jit(f, options);
   const auto compiled = jitted.lower(args...).compile();
   rp::release_free_memory();
   const std::size_t before = allocation_counter::live();
@@ -41,6 +42,11 @@ Figures run_once(const F& f, const A&... args) {
   allocation_counter::reset_peak();
   const auto out = jitted(args...);
   return {compiled.memory_analysis().peak_bytes, allocation_counter::peak() - before, status_bytes("VmHWM") - resident};
+}
+
+template <class F, class... A>
+Figures run_once(const F& f, const A&... args) {
+  return run_once_with({}, f, args...);
 }
 
 // Threads of the pool and the code generator exist before anything is measured.
@@ -85,6 +91,37 @@ TEST_CASE("random programs take the memory that was planned") {
     INFO("seed ", seed, " planned ", x.planned, " taken ", x.taken);
     CHECK(x.taken <= x.planned + slack);
   }
+}
+
+TEST_CASE("offloaded values take memory where they stay in it, none on disk") {
+  warm_up();
+  constexpr std::int64_t layers = 8, rows = 1024, width = 512;
+  constexpr std::size_t value = rows * width * sizeof(float);
+  const Array w = rp::full({width, width}, 0.001f), x = rp::ones({rows, width});
+  const auto net = [](const rp::Policy& policy) {
+    const auto layer = [](Array W, Array v) {
+      v = rp::checkpoint_name(v, "input");
+      return rp::tanh(rp::matmul(rp::tanh(rp::matmul(v, W)), W));
+    };
+    return rp::grad([layer, policy](Array W, Array v) {
+      for (int i = 0; i < layers; ++i) v = rp::checkpoint(layer, {.policy = policy})(W, v);
+      return rp::sum(v);
+    });
+  };
+  const auto offload = rp::checkpoint_policies::save_and_offload_only_these_names(
+      {.names_which_can_be_saved = {}, .names_which_can_be_offloaded = {"input"}, .offload_src = "device", .offload_dst = "pinned_host"});
+  // The smallest first: what one run leaves resident serves the next.
+  const Figures on_disk = run_once_with({.spill_directory = std::filesystem::temp_directory_path()}, net(offload), w, x);
+  const Figures saved = run_once(net(rp::checkpoint_policies::save_only_these_names("input")), w, x);
+  const Figures in_memory = run_once(net(offload), w, x);
+  for (const Figures& f : {on_disk, saved, in_memory}) {
+    std::printf("offload    planned %11zu  malloc + mmap %11zu  resident %11zu\n", f.planned, f.taken, f.resident);
+    CHECK(f.taken <= f.planned + slack);
+    CHECK(f.taken + slack >= f.planned);
+    CHECK(f.resident <= f.planned + 8 * slack);
+  }
+  CHECK(on_disk.resident + 4 * value <= saved.resident);
+  CHECK(on_disk.resident + 4 * value <= in_memory.resident);
 }
 
 TEST_CASE("a run that gets no memory is an error, and the next one works") {
