@@ -1,4 +1,4 @@
-# LLVM, oneDNN and libgomp as imported targets, found by header and library: the packages' own CMake
+# LLVM, oneDNN, libgomp and zlib as imported targets, found by header and library: the packages' own CMake
 # files ask for compression, OpenCL and exact minor versions that nothing here uses.
 
 foreach(_version 19 20 21)
@@ -13,6 +13,8 @@ find_path(REPRISE_DNNL_INCLUDE dnnl.hpp REQUIRED)
 find_library(REPRISE_DNNL_LIBRARY dnnl REQUIRED)
 find_library(REPRISE_GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED
   HINTS /usr/lib/gcc/x86_64-linux-gnu/12 /usr/lib/gcc/aarch64-linux-gnu/12)
+find_path(REPRISE_ZLIB_INCLUDE zlib.h REQUIRED)
+find_library(REPRISE_ZLIB_LIBRARY z REQUIRED)
 
 function(_reprise_dependency name library include)
   if(NOT TARGET Reprise::${name})
@@ -24,3 +26,4 @@ endfunction()
 _reprise_dependency(llvm ${REPRISE_LLVM_LIBRARY} "${REPRISE_LLVM_INCLUDE}")
 _reprise_dependency(dnnl ${REPRISE_DNNL_LIBRARY} "${REPRISE_DNNL_INCLUDE}")
 _reprise_dependency(gomp ${REPRISE_GOMP_LIBRARY} "")
+_reprise_dependency(zlib ${REPRISE_ZLIB_LIBRARY} "${REPRISE_ZLIB_INCLUDE}")

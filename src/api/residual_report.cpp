@@ -3,9 +3,9 @@
 #include "api/linear_map.h"
 #include "api/residual_list.h"
 #include "api/residual_trail.h"
-#include "base/text.h"
 #include "ops/records.h"
 #include "remat/checkpoint.h"
+#include "reprise/errors.h"
 
 #include <algorithm>
 #include <ostream>

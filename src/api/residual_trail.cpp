@@ -1,9 +1,9 @@
 #include "api/residual_trail.h"
 
-#include "base/text.h"
 #include "control/records.h"
 #include "ops/records.h"
 #include "remat/checkpoint.h"
+#include "reprise/errors.h"
 
 #include <algorithm>
 #include <map>

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "base/text.h"
-
 namespace reprise {
 namespace {
 

@@ -1,7 +1,7 @@
 #include "codegen/runtime_symbols.h"
 
-#include "base/text.h"
 #include "ops/erf_inv.h"
+#include "reprise/errors.h"
 
 #include <dlfcn.h>
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "reprise/errors.h"
 
 namespace reprise::plan {
 namespace {

@@ -48,9 +48,11 @@ class CheckLayers(unittest.TestCase):
         for include in ["<llvm/IR/Module.h>", "<iostream>", '"base/error.h"', "<nlohmann/json.hpp>"]:
             self.assert_one("include/reprise/a.h", f"#pragma once\n#include {include}\n", "a public header")
 
-    def test_foreign_headers_stay_in_codegen_sources(self):
+    def test_foreign_headers_stay_in_the_sources_of_their_folder(self):
         self.assert_one("src/runtime/run.cpp", '#include "llvm/IR/Module.h"\n', "only in src/codegen")
         self.assert_one("src/codegen/jit.h", "#pragma once\n#include <dnnl.hpp>\n", "only in src/codegen")
+        self.assert_one("src/nn/dense.cpp", "#include <nlohmann/json.hpp>\n", "only in src/io")
+        self.assert_one("src/io/zip.h", "#pragma once\n#include <zlib.h>\n", "only in src/io")
 
     def test_shape_of_files(self):
         self.assert_one("src/base/error.h", "", "#pragma once")

@@ -1,0 +1,85 @@
+// Trees of arrays in files: .safetensors and .npz, as Python's safetensors and numpy read and write
+// them.
+//
+//   rp::io::save_safetensors("model.safetensors", params);        // "params/Dense_0/kernel", ...
+//   rp::Dict params = rp::io::load_safetensors("model.safetensors");
+//   state = rp::io::load_npz("state.npz", state);                 // into a tree of known structure
+//
+// A leaf's name is the path of its keys, joined by "/" as flax.traverse_util.flatten_dict(sep="/")
+// joins them; set .separator = "." for files of projects that join by dots. Loading splits the
+// names again.
+//
+// Saving is atomic: the file is written beside its place, flushed to the disk and then renamed, so
+// that other programs, and whoever comes after a crash, see the old file or the new one. Loading
+// trusts nothing: a file that is truncated, oversized, overlapping, inconsistent or not of this
+// format is a RuntimeError which says what is wrong, before memory is taken for it.
+//
+// All dtypes but PRNG keys (save rp::random::key_data) and float0. bf16 has no name in numpy; like
+// ml_dtypes it is written to .npz as V2 (in Python: `.view(ml_dtypes.bfloat16)`), and V2 is read as
+// bf16.
+#pragma once
+
+#include "reprise/function.h"
+#include "reprise/named_leaves.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace reprise::io {
+
+using Metadata = std::map<std::string, std::string>;
+
+struct LoadOptions {
+  std::string separator = "/";  // empty: names are not split
+  // What compressed data may become, as a multiple of the size of the file; 64 MiB are always
+  // allowed.
+  double max_inflation = 100;
+};
+
+// ------------------------------------------------------------------------------------ .safetensors
+struct SafetensorsOptions {
+  std::string separator = "/";
+  Metadata metadata = {};  // notes of your own
+};
+void save_safetensors(const std::string& path, const NamedLeaves& leaves,
+                      const SafetensorsOptions& options = {}, Location at = Location::current());
+template <class T>
+void save_safetensors(const std::string& path, const T& tree,
+                      const SafetensorsOptions& options = {}, Location at = Location::current()) {
+  save_safetensors(path, named_leaves(tree), options, at);
+}
+Dict load_safetensors(const std::string& path, const LoadOptions& options = {},
+                      Location at = Location::current());
+Metadata load_safetensors_metadata(const std::string& path, Location at = Location::current());
+
+// -------------------------------------------------------------------------------------------- .npz
+struct NpzOptions {
+  std::string separator = "/";
+  bool compressed = false;  // as numpy.savez_compressed
+};
+void save_npz(const std::string& path, const NamedLeaves& leaves, const NpzOptions& options = {},
+              Location at = Location::current());
+template <class T>
+void save_npz(const std::string& path, const T& tree, const NpzOptions& options = {},
+              Location at = Location::current()) {
+  save_npz(path, named_leaves(tree), options, at);
+}
+Dict load_npz(const std::string& path, const LoadOptions& options = {},
+              Location at = Location::current());
+
+// -------------------------------------------------------------------------- into a known structure
+// A tree like `like` with the arrays of the file. A TypeError if one is missing or has another
+// type; the file may hold more.
+template <class T>
+T load_safetensors(const std::string& path, const T& like, const LoadOptions& options = {},
+                   Location at = Location::current()) {
+  return from_dict(like, load_safetensors(path, options, at), at);
+}
+template <class T>
+T load_npz(const std::string& path, const T& like, const LoadOptions& options = {},
+           Location at = Location::current()) {
+  return from_dict(like, load_npz(path, options, at), at);
+}
+
+}  // namespace reprise::io
