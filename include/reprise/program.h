@@ -57,6 +57,14 @@ detail::MakeJaxpr<F> make_jaxpr(F f) {
   return detail::MakeJaxpr<F>(std::move(f));
 }
 
+// The program for the wanted outputs only, without arguments that these do not need; `used_args` tells
+// which of the arguments are left.
+struct LiveJaxpr {
+  Jaxpr jaxpr;
+  std::vector<bool> used_args;
+};
+LiveJaxpr dce_jaxpr(const Jaxpr& jaxpr, const std::vector<bool>& wanted_outputs);
+
 // The result's structure with types only: nothing is computed.
 template <class F, class... A>
 auto eval_shape(const F& f, const A&... args) {

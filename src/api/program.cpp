@@ -7,6 +7,7 @@
 #include "api/primitives.h"
 #include "program/parse.h"
 #include "program/print.h"
+#include "transform/dce.h"
 
 namespace reprise {
 
@@ -36,6 +37,21 @@ Arrays Jaxpr::eval(const Arrays& args, Location where) const {
 Jaxpr parse_jaxpr(std::string_view text) {
   auto program = std::make_shared<const Program>(parse_program(text, all_primitives()));
   return {std::move(program), {}};
+}
+
+LiveJaxpr dce_jaxpr(const Jaxpr& jaxpr, const std::vector<bool>& wanted_outputs) {
+  const Program& program = *jaxpr.program();
+  if (wanted_outputs.size() != program.out.size()) {
+    fail<TypeError>("dce_jaxpr: one flag for each output is needed, got ", wanted_outputs.size(), " for ",
+                    program.out.size());
+  }
+  DceProgram live = dce(program, wanted_outputs);
+  const std::size_t consts = jaxpr.consts().size();
+  const auto args_begin = live.used_inputs.begin() + static_cast<std::ptrdiff_t>(consts);
+  std::vector<bool> used_args(args_begin, live.used_inputs.end());
+  const auto keep = [consts](std::size_t i, bool is_used) { return i < consts || is_used; };
+  auto kept = std::make_shared<const Program>(keep_inputs(std::move(live), keep));
+  return {Jaxpr(std::move(kept), jaxpr.consts()), std::move(used_args)};
 }
 
 namespace detail {

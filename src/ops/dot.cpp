@@ -2,6 +2,7 @@
 //
 //   out[batch, lhs free, rhs free] = sum over contracting of lhs * rhs
 #include "ops/dot.h"
+#include "ops/dot_vector.h"
 
 #include "ops/lax.h"
 #include "ops/records.h"
@@ -147,9 +148,33 @@ Array evaluate(const Array& lhs, const Array& rhs, const DotDims& d, const Type&
   return std::move(result).finish();
 }
 
+// One side is a single vector and the other a matrix, all f32: sums in XLA's order.
+std::optional<Array> evaluate_vector(const Array& lhs, const Array& rhs, const DotDims& d, const Type& type) {
+  const auto is_vector = [](const Array& x, const Ints& contracting) {
+    return x.size() == x.shape(contracting[0]);
+  };
+  if (!d.lhs_batch.empty() || d.lhs_contracting.size() != 1 || type.size() == 0) return std::nullopt;
+  const bool lhs_vector = is_vector(lhs, d.lhs_contracting), rhs_vector = is_vector(rhs, d.rhs_contracting);
+  if (!lhs_vector && !rhs_vector) return std::nullopt;
+  const Array &matrix = lhs_vector ? rhs : lhs, &vector = lhs_vector ? lhs : rhs;
+  const std::int64_t axis = lhs_vector ? d.rhs_contracting[0] : d.lhs_contracting[0];
+  if (axis != 0 && axis != matrix.ndim() - 1) return std::nullopt;
+  const std::int64_t k = matrix.shape(axis), n = type.size();
+  NewArray result(type);
+  if (axis == 0) {
+    vector_times_matrix(elements<float>(vector), elements<float>(matrix), result.data<float>(), k, n);
+  } else {
+    matrix_times_vector(elements<float>(matrix), elements<float>(vector), result.data<float>(), n, k);
+  }
+  return std::move(result).finish();
+}
+
 Arrays dot_eval(const Arrays& x, const Params& params, const Types& out) {
   const auto& d = params.get<DotDims>(dims_key);
   const Dtype dtypes[] = {x[0].dtype(), x[1].dtype(), out[0].dtype};
+  if (std::all_of(dtypes, dtypes + 3, [](Dtype t) { return t == Dtype::f32; })) {
+    if (auto product = evaluate_vector(x[0], x[1], d, out[0])) return {*std::move(product)};
+  }
   if (std::find(dtypes, dtypes + 3, Dtype::f64) != dtypes + 3) {
     return {evaluate<double>(x[0], x[1], d, out[0])};
   }

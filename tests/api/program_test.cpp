@@ -91,3 +91,20 @@ TEST_CASE("a linearized function shows its linear program, residuals as constant
   CHECK(linear.jaxpr().str() == "{ lambda a:f32[]; b:f32[]. let c:f32[] = mul b a in (c,) }");
   CHECK(linear.jaxpr().consts()[0].item<double>() == doctest::Approx(std::cos(1.0)));
 }
+
+TEST_CASE("dce_jaxpr keeps what the wanted outputs need and says which arguments these are") {
+  const Array constant = rp::array({1.0, 2.0});
+  const auto two = [&](Array x, Array y, Array z) {
+    const Array a = rp::sin(x) + constant, b = rp::cos(y) * z;
+    return std::pair{a, b};
+  };
+  const Array x = rp::array({0.1, 0.2}), y = rp::array({0.3, 0.4}), z = rp::array({0.5, 0.6});
+  const rp::Jaxpr p = rp::make_jaxpr(two)(x, y, z);
+  const rp::LiveJaxpr first = rp::dce_jaxpr(p, {true, false}), second = rp::dce_jaxpr(p, {false, true});
+  CHECK(first.used_args == std::vector<bool>{true, false, false});
+  CHECK(second.used_args == std::vector<bool>{false, true, true});
+  CHECK(numbers(first.jaxpr.eval({x})[0]) == numbers(two(x, y, z).first));
+  CHECK(numbers(second.jaxpr.eval({y, z})[0]) == numbers(two(x, y, z).second));
+  CHECK_THROWS_WITH_AS(rp::dce_jaxpr(p, {true}), doctest::Contains("dce_jaxpr: one flag for each output is needed, got 1 for 2"),
+                       rp::TypeError);
+}

@@ -4,13 +4,14 @@
   run.py g++ include
 
 Each file of cases/ is the inside of main(), after the public header. Its first line is `// error: sentence`, or `// fine`
-for a program that must compile.
+for a program that must compile; its second may be `// include: reprise/nn.h` for another header.
 """
 import subprocess
 import sys
 from pathlib import Path
 
 PROGRAM = """#include <reprise/reprise.h>
+%s
 namespace rp = reprise;
 using rp::Array;
 int main() {
@@ -21,9 +22,11 @@ int main() {
 def offence(compiler, include, case):
     """What is wrong with the compiler's answer to one case; None when nothing is."""
     text = case.read_text()
-    first = text.splitlines()[0]
+    first, second = (text.splitlines() + [""])[:2]
+    header = second.removeprefix("// include: ")
+    include_line = "" if header == second else f"#include <{header}>"
     command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{include}", "-x", "c++", "-"]
-    run = subprocess.run(command, input=PROGRAM % text, capture_output=True, text=True, check=False)
+    run = subprocess.run(command, input=PROGRAM % (include_line, text), capture_output=True, text=True, check=False)
     if first == "// fine":
         return None if run.returncode == 0 else f"does not compile:\n{run.stderr}"
     sentence = first.removeprefix("// error: ")
