@@ -26,6 +26,11 @@
 
 namespace reprise {
 
+namespace nnx {
+class Fields;
+class Module;
+}  // namespace nnx
+
 // ------------------------------------------------------------------------------------------- Dict
 // A tree whose structure is known at run time: params["params"]["Dense_0"]["kernel"].
 class Dict {
@@ -325,14 +330,49 @@ constexpr std::size_t packed_size() {
   const std::size_t size = (offset + align - 1) / align * align;
   return size == 0 ? 1 : size;
 }
+template <class T>
+concept HasFieldsBase = requires { typename T::reprise_base; };
+template <class Self, class... M>
+constexpr bool lists_every_member() {
+  if constexpr (HasFieldsBase<Self>) {
+    return sizeof(Self) == packed_size<typename Self::reprise_base, std::remove_const_t<M>...>();
+  } else {
+    return sizeof(Self) == packed_size<std::remove_const_t<M>...>();
+  }
+}
 template <class Self, class... M>
 auto checked_fields(std::tuple<M&...> fields) {
-  static_assert(sizeof(Self) == packed_size<std::remove_const_t<M>...>(),
+  static_assert(lists_every_member<Self, M...>(),
                 "REPRISE_FIELDS must list every member, in order: a member that is not listed would "
                 "be left out of gradients");
   return fields;
 }
+
+// A base class that names itself reprise_base (nnx::Module) is shown the members at run time; for
+// other structs these do nothing.
+template <class T>
+void visit_fields(T& t, nnx::Fields& out) {
+  if constexpr (HasFieldsBase<T>) T::reprise_base::reprise_visit_fields(t, out);
+}
+template <class T>
+std::shared_ptr<nnx::Module> copy_of(const T& t) {
+  if constexpr (HasFieldsBase<T>) {
+    return T::reprise_base::reprise_copy_of(t);
+  } else {
+    return nullptr;
+  }
+}
 }  // namespace tree
+
+// The functions that override those of nnx::Module cannot say so in structs that have no base.
+#if defined(__clang__)
+#define REPRISE_OVERRIDES_BEGIN \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winconsistent-missing-override\"")
+#define REPRISE_OVERRIDES_END _Pragma("clang diagnostic pop")
+#else
+#define REPRISE_OVERRIDES_BEGIN
+#define REPRISE_OVERRIDES_END
+#endif
 
 #define REPRISE_FIELDS(...)                                                                  \
   auto reprise_fields() {                                                                    \
@@ -345,6 +385,12 @@ auto checked_fields(std::tuple<M&...> fields) {
   }                                                                                          \
   static std::vector<std::string> reprise_field_names() {                                    \
     return ::reprise::tree::split_names(#__VA_ARGS__);                                       \
-  }
+  }                                                                                          \
+  REPRISE_OVERRIDES_BEGIN                                                                    \
+  void reprise_visit(::reprise::nnx::Fields& out) { ::reprise::tree::visit_fields(*this, out); } \
+  std::shared_ptr<::reprise::nnx::Module> reprise_copy() const {                             \
+    return ::reprise::tree::copy_of(*this);                                                  \
+  }                                                                                          \
+  REPRISE_OVERRIDES_END
 
 }  // namespace reprise

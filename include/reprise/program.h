@@ -3,6 +3,7 @@
 //   std::cout << rp::make_jaxpr(f)(x);      // { lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,9 @@ std::ostream& operator<<(std::ostream&, const Jaxpr&);
 Jaxpr parse_jaxpr(std::string_view text);
 
 namespace detail {
+// A number of its own for each function that is being traced: the innermost one on this thread, 0 when
+// there is none.
+std::uint64_t current_trace();
 Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args);
 Arrays trace_to_shapes(const Callee& f, const Arrays& args);
 

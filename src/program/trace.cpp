@@ -7,6 +7,7 @@
 
 #include "program/check.h"
 #include "program/walk.h"
+#include "reprise/program.h"
 
 namespace reprise {
 namespace {
@@ -51,6 +52,9 @@ Array concrete_of_traced(const Array& a, const char* what) {
 }  // namespace
 
 bool is_tracing() { return current_trace != nullptr; }
+std::uint64_t detail::current_trace() {
+  return reprise::current_trace == nullptr ? 0 : reprise::current_trace->id();
+}
 
 Trace* target_trace(const Arrays& x) {
   Trace* target = current_trace;
