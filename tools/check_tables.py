@@ -8,7 +8,7 @@ import re
 import sys
 from pathlib import Path
 
-TABLES = ["docs/upstream_remat_tests.md", "docs/golden_sections.md", "docs/flax_tests.md"]
+TABLES = ["docs/upstream_remat_tests.md", "docs/golden_sections.md", "docs/flax_tests.md", "docs/nnx_tests.md"]
 REFERENCE = re.compile(r'`([\w/]+_test\.cpp)` "([^"]+)"')
 CASE = re.compile(r'TEST_CASE\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)')
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')

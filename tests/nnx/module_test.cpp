@@ -128,6 +128,28 @@ TEST_CASE("a module reached twice is one") {
   CHECK(grads.size() == 2);
 }
 
+TEST_CASE("a derived class in a shared pointer needs fields of its own to be copied") {
+  struct Base : nnx::Module {
+    nnx::Param w{Array(1.0)};
+    REPRISE_FIELDS(w)
+  };
+  struct Derived : Base {
+    nnx::Param b{Array(2.0)};
+    REPRISE_FIELDS(w, b)
+  };
+  struct Forgetful : Base {};
+  struct Holder : nnx::Module {
+    std::shared_ptr<Base> inner;
+    REPRISE_FIELDS(inner)
+  };
+  Holder holder;
+  holder.inner = std::make_shared<Derived>();
+  CHECK(paths(nnx::state(nnx::clone(holder))) == std::vector<std::string>{"inner/b", "inner/w"});
+  holder.inner = std::make_shared<Forgetful>();
+  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::clone(holder); }),
+                 "a class derived from a module needs REPRISE_FIELDS of its own, got a Forgetful");
+}
+
 TEST_CASE("states convert to dictionaries of arrays and back") {
   nnx::Rngs rngs(0);
   const Model model(rngs);

@@ -3,6 +3,9 @@
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
+#include <cmath>
+
+#include "nnx/checks.h"
 #include "nnx/golden.h"
 
 namespace rp = reprise;
@@ -32,7 +35,6 @@ struct Block : nnx::Module {
   REPRISE_FIELDS(linear)
 };
 
-std::vector<float> floats(const Array& a) { return a.to_vector<float>(); }
 // As a part of the largest gradient: that of a bias before batch norm is zero but for rounding.
 double worst_difference(const nnx::State& a, const nnx::State& b) {
   REQUIRE(a.size() == b.size());
@@ -114,4 +116,86 @@ TEST_CASE("a bare variable that counts inside remat counts once") {
   CHECK(floats(std::get<0>(grads)) == std::vector<float>{1, 2, 3});
   CHECK(floats(std::get<1>(grads)) == std::vector<float>{1, 1, 1});
   CHECK(count.get_value().item<int>() == 1);
+}
+
+TEST_CASE("a rematted method differentiates to a state of its module") {
+  nnx::Rngs rngs(0);
+  Block block(rngs);
+  const auto call = nnx::remat(&Block::operator());
+  const auto loss = [call](Block& b, Array x, Array y) { return rp::mean(rp::square(y - call(b, x))); };
+  const auto [value, grads] = nnx::value_and_grad(loss)(block, rp::ones({1, 4}), rp::ones({1, 4}));
+  CHECK(value.shape().empty());
+  CHECK(std::is_same_v<std::decay_t<decltype(grads)>, nnx::State>);
+  CHECK(grads.at({"linear", "kernel"}).shape() == rp::Shape{4, 4});
+  CHECK(grads.at({"linear", "bias"}).shape() == rp::Shape{4});
+}
+
+TEST_CASE("a stack of linear layers made by vmap runs by scan over remat, as method and as function") {
+  struct Stack : nnx::Module {
+    nnx::Linear linear;
+    explicit Stack(const nnx::Rngs& rngs) : linear(3, 3, rngs) {}
+    Array step(Array x) {
+      x = linear(x);
+      return rp::nn::gelu(x);
+    }
+    REPRISE_FIELDS(linear)
+  };
+  nnx::Rngs rngs(0);
+  const auto create = nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Stack(r); }), {.splits = 5});
+  Stack stack = create(rngs);
+  CHECK(stack.linear.kernel.shape() == rp::Shape{5, 3, 3});
+  CHECK(stack.linear.bias->shape() == rp::Shape{5, 3});
+  const nnx::ScanOptions along{.in_axes = {0, nnx::Carry}, .out_axes = {nnx::Carry}};
+  const Array x = rp::ones({1, 3});
+  const Array by_method = nnx::scan(nnx::remat(&Stack::step), along)(stack, x);
+  const Array by_function = nnx::scan(nnx::remat([](Stack& s, Array in) { return s.step(in); }), along)(stack, x);
+  CHECK(by_method.shape() == rp::Shape{1, 3});
+  CHECK(floats(by_method) == floats(by_function));
+}
+
+TEST_CASE("remat around a function with its own derivative rule, also compiled") {
+  struct Foo : nnx::Module {
+    nnx::Param x{Array(1.0)}, y{Array(2.0)};
+    int z = 0;
+    REPRISE_FIELDS(x, y, z)
+  };
+  const auto rule = rp::custom_vjp(
+      [](Array x, Array y) { return rp::sin(x) * y; },
+      [](Array x, Array y) { return std::pair{rp::sin(x) * y, std::tuple{rp::cos(x), rp::sin(x), y}}; },
+      [](std::tuple<Array, Array, Array> saved, Array ct) {
+        const auto& [cos_x, sin_x, y] = saved;
+        return std::tuple{cos_x * ct * y, sin_x * ct};
+      });
+  const auto f = nnx::remat([rule](Foo& foo) {
+    ++foo.z;
+    return rule(foo.x.get_value(), foo.y.get_value());
+  });
+  Foo foo;
+  const nnx::State eager = nnx::grad(f)(foo);
+  CHECK(foo.z == 1);
+  const nnx::State compiled = nnx::jit(nnx::grad(f))(foo);
+  CHECK(foo.z == 2);
+  for (const nnx::State* grads : {&eager, &compiled}) {
+    CHECK(grads->at({"x"}).item<float>() == doctest::Approx(std::cos(1.0) * 2));
+    CHECK(grads->at({"y"}).item<float>() == doctest::Approx(std::sin(1.0)));
+  }
+}
+
+TEST_CASE("policies decide what remat saves of a module's function") {
+  nnx::Rngs rngs(0);
+  Block block(rngs);
+  const auto [graphdef, state] = nnx::split(block);
+  const auto residuals = [&def = graphdef, &s = state](const rp::CheckpointOptions& options) {
+    const auto f = [&def, options](nnx::State values, Array x) {
+      Block b = nnx::merge(def, values);
+      const auto forward_block = nnx::remat([](Block& m, Array in) { return rp::sin(m(in)); }, options);
+      return rp::sum(forward_block(b, x));
+    };
+    return rp::residual_report(f, s, rp::ones({2, 4})).computed_bytes();
+  };
+  const std::size_t nothing = residuals({}), dots = residuals({.policy = rp::checkpoint_policies::dots_saveable}),
+                    everything = residuals({.policy = rp::checkpoint_policies::everything_saveable});
+  CHECK(nothing == 0);
+  CHECK(dots == 2 * 4 * sizeof(float));
+  CHECK(everything > dots);
 }

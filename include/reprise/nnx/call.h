@@ -36,7 +36,9 @@ template <class F>
 inline constexpr bool is_bound_method = std::is_bind_expression_v<F>;
 template <template <class...> class Bound, class Method, class... Rest>
 inline constexpr bool is_bound_method<Bound<Method, Rest...>> =
-    std::is_member_function_pointer_v<Method> || std::is_bind_expression_v<Bound<Method, Rest...>>;
+    std::is_bind_expression_v<Bound<Method, Rest...>> ||
+    (std::is_member_function_pointer_v<Method> && sizeof...(Rest) > 0 &&
+     !reprise::detail::Wrapper<Bound<Method, Rest...>>);
 
 // --------------------------------------------------------------------------------------- arguments
 // What holds an argument: modules and variables by reference where the function takes a reference,

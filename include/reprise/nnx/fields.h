@@ -257,6 +257,18 @@ struct Field {
       what;
 };
 
+namespace detail {
+// A class derived from a module that has members of its own lists all of them again.
+template <class M>
+constexpr bool check_members() {
+  if constexpr (tree::HasFields<M>) {
+    using Checked = decltype(tree::checked_fields<M>(std::declval<M&>().reprise_fields()));
+    static_assert(std::tuple_size_v<Checked> + 1 > 0);
+  }
+  return true;
+}
+}  // namespace detail
+
 // A list of members, or of arguments.
 class Fields {
  public:
@@ -326,6 +338,7 @@ void Fields::add(const Key& key, T& member) {
   if constexpr (detail::is_variable<U>()) {
     list_.push_back({key, static_cast<Variable*>(&target)});
   } else if constexpr (detail::is_module<U>()) {
+    detail::check_members<U>();
     list_.push_back({key, static_cast<Module*>(&target)});
   } else if constexpr (std::is_same_v<U, Array>) {
     list_.push_back({key, &target});

@@ -31,7 +31,14 @@ void detach_fields(const Fields& fields, bool keep_values);
 std::string describe_graph(const Module& module);   // equal texts: equal structure
 State pop_sown(Module& module, const Filter& filter);
 template <class M>
-inline constexpr bool is_node = is_module<std::remove_cvref_t<M>>();
+constexpr bool is_node() {
+  using T = std::remove_cvref_t<M>;
+  if constexpr (is_module<T>()) {
+    return check_members<T>();
+  } else {
+    return false;
+  }
+}
 }  // namespace detail
 
 // The structure of a module without its arrays.
@@ -39,6 +46,7 @@ template <class M>
 class GraphDef {
  public:
   explicit GraphDef(const M& module) {
+    static_assert(detail::is_node<M>(), "nnx::GraphDef needs an nnx::Module");
     auto copy = std::make_shared<M>(module);
     detail::detach_graph(*copy, /*keep_values=*/false);
     text_ = detail::describe_graph(*copy);
@@ -61,7 +69,7 @@ GraphDef<M> graphdef(const M& module) {
 // it, a TypeError if none does; rp::ellipsis takes all the others.
 template <class M, class... F>
 auto split(const M& module, const F&... filters) {
-  static_assert(detail::is_node<M>, "nnx::split needs an nnx::Module");
+  static_assert(detail::is_node<M>(), "nnx::split needs an nnx::Module");
   if constexpr (sizeof...(F) == 0) {
     return std::pair{GraphDef<M>(module), detail::partition(module, {Filter(true)})[0]};
   } else {
@@ -85,7 +93,7 @@ M merge(const GraphDef<M>& graphdef, const S&... states) {
 // The state of a module, or the part that a filter takes; of several filters an array of parts.
 template <class M, class... F>
 auto state(const M& module, const F&... filters) {
-  static_assert(detail::is_node<M>, "nnx::state needs an nnx::Module");
+  static_assert(detail::is_node<M>(), "nnx::state needs an nnx::Module");
   if constexpr (sizeof...(F) == 0) {
     return detail::partition(module, {Filter(true)})[0];
   } else {
@@ -109,7 +117,7 @@ void update(const Module& module, const State& first, const S&... more) {
 // A copy with variables of its own.
 template <class M>
 M clone(const M& module) {
-  static_assert(detail::is_node<M>, "nnx::clone needs an nnx::Module");
+  static_assert(detail::is_node<M>(), "nnx::clone needs an nnx::Module");
   M copy = module;
   detail::detach_graph(copy, /*keep_values=*/true);
   return copy;

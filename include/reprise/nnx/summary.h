@@ -20,7 +20,7 @@ void print(const std::string& text);
 // the model, for each layer of this library that is called, and for each module with variables of its own.
 template <class M, class... A>
 std::string tabulate(M& model, const A&... args) {
-  static_assert(detail::is_node<M>, "nnx::tabulate needs an nnx::Module");
+  static_assert(detail::is_node<M>(), "nnx::tabulate needs an nnx::Module");
   auto call = [](M& m, reprise::detail::HeldGeneric<A>... in) { return m(std::move(in)...); };
   using Args = std::tuple<detail::Reference<M>, reprise::detail::HeldGeneric<A>...>;
   auto target = detail::target_of(call, Args{detail::Reference<M>{&model}, reprise::detail::HeldGeneric<A>(args)...},
