@@ -104,7 +104,7 @@ std::shared_ptr<const JitRecord> JitCall::trace() {
   reprise::detail::Callee callee = lift.callee();
   callee.name = impl_->name;
   auto record = std::make_shared<JitRecord>();
-  record->entry = reprise::detail::trace_jit(callee, impl_->values);
+  record->entry = reprise::detail::trace_jit(callee, impl_->values, {}, {}, 0);
   record->outputs = lift.outputs();
   // Another call must find the places of its own results: in the result, or in variables it passes.
   const bool same_places = std::all_of(record->outputs.begin(), record->outputs.end(), [](const Lift::Output& o) {
