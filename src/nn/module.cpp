@@ -1,7 +1,5 @@
 #include "nn/module_state.h"
 
-#include <algorithm>
-
 #include "reprise/ops.h"
 #include "reprise/random.h"
 
@@ -18,23 +16,19 @@ ModuleBase::ModuleBase(std::string class_name, std::size_t object_size, std::str
   state_->made_at = at;
   state_->serial = detail::next_serial();
   state_->object_size = object_size;
-  state_->objects.push_back(this);
   detail::make_child(state_);
+  state_->add_copy(*this);
 }
 ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_), is_set_up_(other.is_set_up_) {
-  state_->objects.push_back(this);
+  state_->add_copy(*this);
 }
-ModuleBase::~ModuleBase() {
-  std::vector<ModuleBase*>& objects = state_->objects;
-  objects.erase(std::remove(objects.begin(), objects.end(), this), objects.end());
-}
+ModuleBase::~ModuleBase() { state_->remove_copy(*this); }
 ModuleBase& ModuleBase::operator=(const ModuleBase& other) {
   if (this == &other) return *this;
-  std::vector<ModuleBase*>& objects = state_->objects;
-  objects.erase(std::remove(objects.begin(), objects.end(), this), objects.end());
+  state_->remove_copy(*this);
   state_ = other.state_;
   is_set_up_ = other.is_set_up_;
-  state_->objects.push_back(this);
+  state_->add_copy(*this);
   return *this;
 }
 

@@ -2,6 +2,7 @@
 #include "nn/module_state.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <unordered_map>
@@ -31,8 +32,12 @@ void note_making(ModuleState& state, const std::string& what) {
 }  // namespace
 
 std::uint64_t next_serial() {
-  thread_local std::uint64_t serial = 0;
+  static std::atomic<std::uint64_t> serial = 0;
   return ++serial;
+}
+
+void ModuleState::remove_copy(ModuleBase& module) {
+  if (is_child) objects.erase(std::remove(objects.begin(), objects.end(), &module), objects.end());
 }
 
 void make_child(const StatePtr& state) {
@@ -40,6 +45,7 @@ void make_child(const StatePtr& state) {
   const StatePtr& parent = running.back();
   if (parent->in_setup) return;  // named after the member it is assigned to
   note_making(*parent, state->class_name);
+  state->is_child = true;
   state->parent = parent;
   parent->execution->unnamed.push_back(state);
 }
@@ -169,9 +175,7 @@ StatePtr copy_of(const ModuleState& state) {
 
 void replace_state(ModuleBase& module, const StatePtr& fresh) {
   StatePtr& state = ModuleState::of(module);
-  std::vector<ModuleBase*>& objects = state->objects;
-  objects.erase(std::remove(objects.begin(), objects.end(), &module), objects.end());
-  fresh->objects.push_back(&module);
+  state->remove_copy(module);
   state = fresh;
   ModuleState::is_set_up(module) = false;
 }
@@ -195,7 +199,7 @@ void rebind_members(ModuleBase& module, const InsideScope& inside, NewStates& ma
 
 void rebind(ModuleBase& module, ScopePtr scope, const InsideScope& inside) {
   NewStates made;
-  // Children made by earlier uses in a running call have their scopes by now.
+  // Members that are children of a running call take their places there before they are replaced.
   std::vector<ScopePtr> outside;
   collect_scopes(module, outside);
   const StatePtr fresh = copy_of(*ModuleState::of(module));
@@ -226,8 +230,10 @@ void begin_method(ModuleState& state) {
   std::vector<Execution::Method>& outer = execution.methods;
   const auto makes = [](const Execution::Method& method) { return method.makes; };
   if (std::none_of(outer.begin(), outer.end(), makes)) {
-    if (!execution.unnamed.empty()) name_children(state, execution.unnamed.back());
-    if (!outer.empty()) ++outer.back().anew;
+    if (!outer.empty()) {
+      if (!execution.unnamed.empty()) name_children(state, execution.unnamed.back());
+      ++outer.back().anew;
+    }
     execution = {{}, {}, {}, std::move(outer)};
   }
   execution.methods.emplace_back();

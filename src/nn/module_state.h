@@ -39,8 +39,10 @@ struct ModuleState {
   Location made_at;
   std::uint64_t serial = 0;              // order of construction
   std::size_t object_size = 0;
-  std::vector<ModuleBase*> objects;      // the living copies
-  std::weak_ptr<ModuleState> parent;     // in whose call it was made
+  bool is_child = false;                 // made in a call
+  std::weak_ptr<ModuleState> parent;     // of the module whose call that was
+  // The living copies of a child. Those of other modules are not noted: threads may share them.
+  std::vector<ModuleBase*> objects;
   ScopePtr scope;                        // null until the module is part of a running one
   std::shared_ptr<Execution> execution = std::make_shared<Execution>();
   std::map<std::string, std::set<std::string>> taken_in_setup;  // stay while calls come and go
@@ -51,6 +53,10 @@ struct ModuleState {
   static StatePtr& of(ModuleBase& module) { return module.state_; }
   static const StatePtr& of(const ModuleBase& module) { return module.state_; }
   static bool& is_set_up(ModuleBase& module) { return module.is_set_up_; }
+  void add_copy(ModuleBase& module) {
+    if (is_child) objects.push_back(&module);
+  }
+  void remove_copy(ModuleBase& module);
   static void visit(ModuleBase& module, const SubmoduleVisitor& f) { module.visit_submodules(f); }
 };
 

@@ -1,5 +1,7 @@
 // Keys, binding, tables, filters, and the messages of modules.
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "nn/golden.h"
 
@@ -76,6 +78,25 @@ TEST_CASE("typed keys give the same parameters as raw ones") {
 TEST_CASE("init inside jit makes the same parameters") {
   const auto compiled = rp::jit([](Array key, Array x) { return MLP(3).init(key, x); });
   flax::check_bits(compiled(key0, wave({4})), MLP(3).init(key0, wave({4})));
+}
+
+TEST_CASE("threads may share a module: each apply works on its own copy") {
+  const Array x = wave({4});
+  const auto model = nn::remat<nn::Sequential>()(std::vector<nn::Layer>{nn::Dense(3), nn::relu, nn::Dense(2)});
+  const Dict variables = model.init(key0, x);
+  const std::vector<float> wanted = model.apply(variables, x).to_vector<float>();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        if (model.apply(variables, x).to_vector<float>() != wanted) ++wrong;
+        if (model.init(key0, x).dict("params").size() != 2) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("filters: all, none, names, all but") {
