@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Checks that the C++ code of guides in docs/ is code that is compiled; prints every offence and fails on any.
 
-  - each ```cpp block of a guide stands, line by line, in its program in examples/; indentation does not count
+  - each ```cpp block of a guide stands, line by line, in its program; indentation does not count
 """
 import re
 import sys
 from pathlib import Path
 
-GUIDES = {"docs/linen.md": "examples/linen_guide.cpp"}
+GUIDES = {"docs/linen.md": "examples/linen_guide.cpp", "docs/nnx.md": "tests/nnx/guide_test.cpp"}
 BLOCK = re.compile(r"^```cpp\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

@@ -187,4 +187,10 @@ Array MultiHeadAttention::operator()(Operand inputs_q, const AttentionCall& call
   return detail::recorded(*this, inputs_q, out(x));
 }
 
+// ---------------------------------------------------------------------------------------- members
+REPRISE_FIELDS_OF(MultiHeadAttention, query, key, value, query_ln, key_ln, out, rngs, cached_key,
+                  cached_value, cache_index, num_heads, in_features, qkv_features, out_features,
+                  in_kv_features, num_kv_heads, head_dim, dtype, param_dtype, broadcast_dropout, dropout_rate,
+                  deterministic, use_bias, decode, normalize_qk)
+
 }  // namespace reprise::nnx

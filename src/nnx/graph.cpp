@@ -47,10 +47,11 @@ class Detach {
     std::shared_ptr<Module>& fresh = modules_[p.target];
     if (!fresh) {
       fresh = p.target->reprise_copy();
-      if (typeid(*fresh) != typeid(*p.target)) {
+      const Module &copy = *fresh, &original = *p.target;
+      if (typeid(copy) != typeid(original)) {
         fail_with_hint<TypeError>("list its members, those of its base too: REPRISE_FIELDS(...)",
                                   "nnx: a class derived from a module needs REPRISE_FIELDS of its own, got a ",
-                                  type_name(typeid(*p.target)));
+                                  type_name(typeid(original)));
       }
       held_.push_back(fresh);
       module(*fresh);

@@ -184,4 +184,14 @@ Array Conv::operator()(Operand x) const {
   return detail::recorded(*this, x, y);
 }
 
+// ---------------------------------------------------------------------------------------- members
+REPRISE_FIELDS_OF(Linear, kernel, bias, in_features, out_features, use_bias, dtype, param_dtype)
+REPRISE_FIELDS_OF(LinearGeneral, kernel, bias, in_features, out_features, axis, batch_axis, use_bias, dtype,
+                  param_dtype)
+REPRISE_FIELDS_OF(Einsum, kernel, bias, einsum_str, dtype, param_dtype)
+REPRISE_FIELDS_OF(Embed, embedding, num_embeddings, features, dtype, param_dtype)
+REPRISE_FIELDS_OF(Conv, kernel, bias, mask, in_features, out_features, kernel_size, strides, padding,
+                  padding_widths, input_dilation, kernel_dilation, feature_group_count, use_bias, dtype,
+                  param_dtype)
+
 }  // namespace reprise::nnx

@@ -183,4 +183,15 @@ void Sequential::reprise_visit(Fields& out) {
   out.list().push_back({"layers", std::move(list.list())});
 }
 
+// ---------------------------------------------------------------------------------------- members
+REPRISE_FIELDS_OF(LayerNorm, scale, bias, num_features, epsilon, dtype, param_dtype, use_bias, use_scale,
+                  reduction_axes, feature_axes, use_fast_variance)
+REPRISE_FIELDS_OF(RMSNorm, scale, num_features, epsilon, dtype, param_dtype, use_scale, reduction_axes,
+                  feature_axes, use_fast_variance)
+REPRISE_FIELDS_OF(GroupNorm, scale, bias, num_features, num_groups, group_size, epsilon, dtype, param_dtype,
+                  use_bias, use_scale, reduction_axes, use_fast_variance)
+REPRISE_FIELDS_OF(BatchNorm, mean, var, scale, bias, num_features, use_running_average, axis, momentum,
+                  epsilon, dtype, param_dtype, use_bias, use_scale, use_fast_variance)
+REPRISE_FIELDS_OF(Dropout, rate, broadcast_dims, deterministic, rng_collection, rngs)
+
 }  // namespace reprise::nnx

@@ -144,4 +144,7 @@ SplitRngsScope::~SplitRngsScope() {
   }
 }
 
+// ---------------------------------------------------------------------------------------- members
+REPRISE_FIELDS_OF(RngStream, tag, key, count)
+
 }  // namespace reprise::nnx

@@ -62,10 +62,7 @@ struct MultiHeadAttention : Module {
   bool use_bias;
   std::optional<bool> decode;
   bool normalize_qk;
-  REPRISE_FIELDS(query, key, value, query_ln, key_ln, out, rngs, cached_key, cached_value, cache_index,
-                 num_heads, in_features, qkv_features, out_features, in_kv_features, num_kv_heads, head_dim,
-                 dtype, param_dtype, broadcast_dropout, dropout_rate, deterministic, use_bias, decode,
-                 normalize_qk)
+  REPRISE_FIELDS_DECLARED
 
  private:
   struct Projected {

@@ -49,7 +49,7 @@ struct Linear : Module {
   bool use_bias;
   OptionalDtype dtype;
   Dtype param_dtype;
-  REPRISE_FIELDS(kernel, bias, in_features, out_features, use_bias, dtype, param_dtype)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct LinearGeneralOptions {
@@ -74,7 +74,7 @@ struct LinearGeneral : Module {
   bool use_bias;
   OptionalDtype dtype;
   Dtype param_dtype;
-  REPRISE_FIELDS(kernel, bias, in_features, out_features, axis, batch_axis, use_bias, dtype, param_dtype)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct EinsumOptions {
@@ -95,7 +95,7 @@ struct Einsum : Module {
   std::string einsum_str;
   OptionalDtype dtype;
   Dtype param_dtype;
-  REPRISE_FIELDS(kernel, bias, einsum_str, dtype, param_dtype)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct EmbedOptions {
@@ -113,7 +113,7 @@ struct Embed : Module {
   Param embedding;  // (num_embeddings, features)
   std::int64_t num_embeddings, features;
   Dtype dtype, param_dtype;
-  REPRISE_FIELDS(embedding, num_embeddings, features, dtype, param_dtype)
+  REPRISE_FIELDS_DECLARED
 };
 
 // ------------------------------------------------------------------------------------- convolution
@@ -147,8 +147,7 @@ struct Conv : Module {
   bool use_bias;
   OptionalDtype dtype;
   Dtype param_dtype;
-  REPRISE_FIELDS(kernel, bias, mask, in_features, out_features, kernel_size, strides, padding, padding_widths,
-                 input_dilation, kernel_dilation, feature_group_count, use_bias, dtype, param_dtype)
+  REPRISE_FIELDS_DECLARED
 };
 
 // ----------------------------------------------------------------------------------- normalisation
@@ -175,8 +174,7 @@ struct LayerNorm : Module {
   bool use_bias, use_scale;
   Shape reduction_axes, feature_axes;
   bool use_fast_variance;
-  REPRISE_FIELDS(scale, bias, num_features, epsilon, dtype, param_dtype, use_bias, use_scale, reduction_axes,
-                 feature_axes, use_fast_variance)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct RMSNormOptions {
@@ -201,8 +199,7 @@ struct RMSNorm : Module {
   bool use_scale;
   Shape reduction_axes, feature_axes;
   bool use_fast_variance;
-  REPRISE_FIELDS(scale, num_features, epsilon, dtype, param_dtype, use_scale, reduction_axes, feature_axes,
-                 use_fast_variance)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct GroupNormOptions {
@@ -229,8 +226,7 @@ struct GroupNorm : Module {
   bool use_bias, use_scale;
   std::optional<Shape> reduction_axes;
   bool use_fast_variance;
-  REPRISE_FIELDS(scale, bias, num_features, num_groups, group_size, epsilon, dtype, param_dtype, use_bias,
-                 use_scale, reduction_axes, use_fast_variance)
+  REPRISE_FIELDS_DECLARED
 };
 
 struct BatchNormOptions {
@@ -260,8 +256,7 @@ struct BatchNorm : Module {
   OptionalDtype dtype;
   Dtype param_dtype;
   bool use_bias, use_scale, use_fast_variance;
-  REPRISE_FIELDS(mean, var, scale, bias, num_features, use_running_average, axis, momentum, epsilon, dtype,
-                 param_dtype, use_bias, use_scale, use_fast_variance)
+  REPRISE_FIELDS_DECLARED
 };
 
 // ----------------------------------------------------------------------------------------- dropout
@@ -284,7 +279,7 @@ struct Dropout : Module {
   std::optional<bool> deterministic;
   std::string rng_collection;
   std::optional<RngStream> rngs;
-  REPRISE_FIELDS(rate, broadcast_dims, deterministic, rng_collection, rngs)
+  REPRISE_FIELDS_DECLARED
 };
 
 // -------------------------------------------------------------------------------------- Sequential

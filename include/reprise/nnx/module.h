@@ -27,6 +27,12 @@ namespace reprise::nnx {
 
 namespace detail {
 struct Sown;  // variables that were added while the module ran
+template <class... M>
+void visit_listed(std::tuple<M&...> members, const std::vector<std::string>& names, Fields& out) {
+  std::size_t i = 0;
+  std::apply([&](auto&... m) { ((out.add_member(names[i], m), ++i), ...); }, members);
+  static_cast<void>(i);
+}
 [[noreturn]] void dict_key_error(const std::string& key, const std::vector<std::string>& keys, Location at);
 // The position, counted from the end when negative; a TypeError when there is none.
 std::size_t list_position(std::int64_t index, std::size_t size, Location at);
@@ -59,10 +65,7 @@ class Module {
   using reprise_base = Module;
   template <class T>
   static void reprise_visit_fields(T& module, Fields& out) {
-    const std::vector<std::string> names = T::reprise_field_names();
-    std::size_t i = 0;
-    std::apply([&](auto&... m) { ((out.add_member(names[i], m), ++i), ...); }, module.reprise_fields());
-    static_cast<void>(i);
+    detail::visit_listed(module.reprise_fields(), T::reprise_field_names(), out);
   }
   template <class T>
   static std::shared_ptr<Module> reprise_copy_of(const T& module) {
@@ -83,6 +86,19 @@ class Module {
 };
 std::ostream& operator<<(std::ostream&, const Module&);  // as Flax's repr
 std::string to_string(const Module&);
+
+// REPRISE_FIELDS in two halves, for modules in headers that many files include: the struct declares, one
+// source file lists the members. Each file then compiles faster.
+#define REPRISE_FIELDS_DECLARED                                    \
+  void reprise_visit(::reprise::nnx::Fields& fields_out) override; \
+  std::shared_ptr<::reprise::nnx::Module> reprise_copy() const override;
+#define REPRISE_FIELDS_OF(Class, ...)                                                                \
+  void Class::reprise_visit(::reprise::nnx::Fields& fields_out) {                                    \
+    ::reprise::nnx::detail::visit_listed(                                                            \
+        ::reprise::tree::checked_fields<Class>(std::tie(__VA_ARGS__)),                                \
+        ::reprise::tree::split_names(#__VA_ARGS__), fields_out);                                     \
+  }                                                                                                  \
+  std::shared_ptr<::reprise::nnx::Module> Class::reprise_copy() const { return std::make_shared<Class>(*this); }
 
 // ------------------------------------------------------------------------------------- containers
 // A list of modules, variables, arrays or static values, as a member of a module. Positions are part

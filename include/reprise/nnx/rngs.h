@@ -33,7 +33,7 @@ class RngStream : public Module {
   std::string tag;
   RngKey key;
   RngCount count;
-  REPRISE_FIELDS(tag, key, count)
+  REPRISE_FIELDS_DECLARED
 
  private:
   static Array seed_key(std::uint64_t seed);
