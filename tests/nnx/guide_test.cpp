@@ -1,4 +1,4 @@
-// The code of docs/nnx.md, compiled and run; tools/check_guides.py keeps both alike.
+// The code of docs/nnx.md, compiled and run; tools/check_snippets.py keeps both alike.
 #include <doctest/doctest.h>
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
