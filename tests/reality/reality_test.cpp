@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 #include <reprise/reprise.h>
 
+#include <malloc.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -36,6 +38,7 @@ Figures run_once_with(const rp::JitOptions& options, const F& f, const A&... arg
   const auto jitted = rp::jit(f, options);
   const auto compiled = jitted.lower(args...).compile();
   rp::release_free_memory();
+  malloc_trim(0);  // pages that are free but still resident would hide what the run touches
   const std::size_t before = allocation_counter::live();
   reset_high_water();
   const std::size_t resident = status_bytes("VmRSS");
