@@ -387,7 +387,7 @@ std::shared_ptr<nnx::Module> copy_of(const T& t) {
     return ::reprise::tree::split_names(#__VA_ARGS__);                                       \
   }                                                                                          \
   REPRISE_OVERRIDES_BEGIN                                                                    \
-  void reprise_visit(::reprise::nnx::Fields& out) { ::reprise::tree::visit_fields(*this, out); } \
+  void reprise_visit(::reprise::nnx::Fields& reprise_to) { ::reprise::tree::visit_fields(*this, reprise_to); } \
   std::shared_ptr<::reprise::nnx::Module> reprise_copy() const {                             \
     return ::reprise::tree::copy_of(*this);                                                  \
   }                                                                                          \

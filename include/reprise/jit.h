@@ -168,7 +168,7 @@ struct Jit : CallOperator<Jit<F>, F> {
   // Leaves become the only handles of donated arrays.
   template <class Args>
   static void give_up(Args&& args) {
-    const std::decay_t<Args> gone(std::forward<Args>(args));
+    [[maybe_unused]] const std::decay_t<Args> gone(std::forward<Args>(args));
   }
 
   template <class Result>
