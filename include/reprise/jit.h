@@ -52,7 +52,8 @@ std::ostream& operator<<(std::ostream&, const CostAnalysis&);
 namespace detail {
 
 struct JitEntry;  // one traced program
-// argument_of: the number of the argument that each leaf belongs to, of so many arguments.
+// argument_of: the number of the argument that each leaf belongs to, of so many arguments; read when f
+// has run.
 std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args, const JitOptions& options,
                                           const std::vector<std::size_t>& argument_of, std::size_t arguments);
 // Runs the compiled program, or stages one jit equation where a program is being traced.

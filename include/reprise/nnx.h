@@ -1,11 +1,14 @@
-// NNX: models as objects that hold their state, with Flax's names and numbers. docs/nnx.md is a guide.
+// NNX: models as objects that hold their state, with Flax's names and numbers (docs/nnx.md).
 //
 //   struct MLP : nnx::Module {
 //     nnx::List<nnx::Linear> layers;
 //     MLP(int num_layers, int features, nnx::Rngs& rngs) {
 //       for (int i = 0; i < num_layers; ++i) layers.append(nnx::Linear(features, features, rngs));
 //     }
-//     Array operator()(Array x) { for (auto& layer : layers) x = rp::nn::relu(layer(x)); return x; }
+//     Array operator()(Array x) {
+//       for (auto& layer : layers) x = rp::nn::relu(layer(x));
+//       return x;
+//     }
 //     REPRISE_FIELDS(layers)
 //   };
 //   nnx::Rngs rngs(0);

@@ -21,9 +21,11 @@ LinearGeneralOptions out_projection(const MultiHeadAttentionOptions& o) {
   out.bias_init = o.out_bias_init.value_or(o.bias_init);
   return out;
 }
-std::optional<LayerNorm> head_norm(std::int64_t depth, const Rngs& rngs, const MultiHeadAttentionOptions& o) {
+std::optional<LayerNorm> head_norm(std::int64_t depth, const Rngs& rngs,
+                                   const MultiHeadAttentionOptions& o) {
   if (!o.normalize_qk) return std::nullopt;
-  return LayerNorm(depth, rngs, {.dtype = o.dtype, .param_dtype = o.param_dtype, .use_bias = false});
+  return LayerNorm(depth, rngs,
+                   {.dtype = o.dtype, .param_dtype = o.param_dtype, .use_bias = false});
 }
 
 Array one_batch_axis(const Array& x) {
@@ -33,15 +35,17 @@ Array one_batch_axis(const Array& x) {
 }
 
 // Checked before anything is made: the number of features for each head.
-std::int64_t depth_of(std::int64_t heads, std::int64_t in, const MultiHeadAttentionOptions& o, Location at) {
+std::int64_t depth_of(std::int64_t heads, std::int64_t in, const MultiHeadAttentionOptions& o,
+                      Location at) {
   const AtUser scope(at);
   const std::int64_t qkv = o.qkv_features.value_or(in), kv_heads = o.num_kv_heads.value_or(heads);
   if (heads <= 0 || qkv % heads != 0) {
-    fail<TypeError>("MultiHeadAttention: the number of heads must divide qkv_features, got ", heads, " and ", qkv);
+    fail<TypeError>("MultiHeadAttention: the number of heads must divide qkv_features, got ", heads,
+                    " and ", qkv);
   }
   if (kv_heads <= 0 || heads % kv_heads != 0) {
-    fail<TypeError>("MultiHeadAttention: num_kv_heads must divide the number of heads, got ", kv_heads, " and ",
-                    heads);
+    fail<TypeError>("MultiHeadAttention: num_kv_heads must divide the number of heads, got ",
+                    kv_heads, " and ", heads);
   }
   return qkv / heads;
 }
@@ -52,13 +56,15 @@ std::int64_t depth_of(std::int64_t heads, std::int64_t in, const MultiHeadAttent
 MultiHeadAttention::MultiHeadAttention(std::int64_t heads, std::int64_t in, const Rngs& source,
                                        const MultiHeadAttentionOptions& o, Location at)
     : query(in, {heads, depth_of(heads, in, o, at)}, source, projection(o), at),
-      key(o.in_kv_features.value_or(in), {o.num_kv_heads.value_or(heads), depth_of(heads, in, o, at)}, source,
-          projection(o), at),
-      value(o.in_kv_features.value_or(in), {o.num_kv_heads.value_or(heads), depth_of(heads, in, o, at)}, source,
-            projection(o), at),
+      key(o.in_kv_features.value_or(in),
+          {o.num_kv_heads.value_or(heads), depth_of(heads, in, o, at)}, source, projection(o), at),
+      value(o.in_kv_features.value_or(in),
+            {o.num_kv_heads.value_or(heads), depth_of(heads, in, o, at)}, source, projection(o),
+            at),
       query_ln(head_norm(depth_of(heads, in, o, at), source, o)),
       key_ln(head_norm(depth_of(heads, in, o, at), source, o)),
-      out({heads, depth_of(heads, in, o, at)}, o.out_features.value_or(in), source, out_projection(o), at),
+      out({heads, depth_of(heads, in, o, at)}, o.out_features.value_or(in), source,
+          out_projection(o), at),
       num_heads(heads),
       in_features(in),
       qkv_features(o.qkv_features.value_or(in)),
@@ -86,15 +92,17 @@ void MultiHeadAttention::init_cache(const Shape& input_shape, Dtype cache_dtype)
   cache_index = Cache(array(0, int32));
 }
 
-MultiHeadAttention::Projected MultiHeadAttention::project(const Array& inputs_q, const AttentionCall& call) const {
+MultiHeadAttention::Projected MultiHeadAttention::project(const Array& inputs_q,
+                                                          const AttentionCall& call) const {
   if (call.inputs_v && !call.inputs_k) {
     fail_with_hint<TypeError>("give inputs_k alone to use it for both",
                               "MultiHeadAttention: inputs_v needs inputs_k, got only inputs_v");
   }
-  const Array inputs_k = call.inputs_k.value_or(inputs_q), inputs_v = call.inputs_v.value_or(inputs_k);
+  const Array inputs_k = call.inputs_k.value_or(inputs_q),
+              inputs_v = call.inputs_v.value_or(inputs_k);
   if (inputs_q.ndim() == 0 || inputs_q.shape(-1) != in_features) {
-    fail<TypeError>("MultiHeadAttention: the last axis of the queries must be in_features, got ", inputs_q.type(),
-                    " for ", in_features);
+    fail<TypeError>("MultiHeadAttention: the last axis of the queries must be in_features, got ",
+                    inputs_q.type(), " for ", in_features);
   }
   Projected p;
   p.q = query(inputs_q);
@@ -116,8 +124,8 @@ void MultiHeadAttention::use_cache(Projected& p) const {
   Shape expected = room;
   expected[expected.size() - 3] = 1;
   if (p.k.shape() != expected) {
-    fail<TypeError>("MultiHeadAttention: while decoding the key must be one position, got ", p.k.type(), " for ",
-                    Type{p.k.dtype(), expected});
+    fail<TypeError>("MultiHeadAttention: while decoding the key must be one position, got ",
+                    p.k.type(), " for ", Type{p.k.dtype(), expected});
   }
   const Array index = *cache_index;
   Arrays start(room.size(), array(0, int32));
@@ -142,16 +150,18 @@ Array MultiHeadAttention::attend(const Projected& p, const AttentionCall& call) 
       return nn::scaled_attention(in[0], in[1], in[2], {.mask = mask, .is_causal = call.is_causal});
     }
     const Array q = one_batch_axis(in[0]), k = one_batch_axis(in[1]), v = one_batch_axis(in[2]);
-    const Array x = nn::scaled_attention(
-        q, k, v,
-        {.mask = mask ? OptionalArray(one_batch_axis(*mask)) : std::nullopt, .is_causal = call.is_causal});
+    const Array x =
+        nn::scaled_attention(q, k, v,
+                             {.mask = mask ? OptionalArray(one_batch_axis(*mask)) : std::nullopt,
+                              .is_causal = call.is_causal});
     return reshape(x, in[0].shape());
   }
   bool fixed = true;
   if (dropout_rate > 0) {
     if (!call.deterministic && !deterministic) {
-      fail_with_hint<TypeError>("pass it to the constructor or to the call, or call model.train() or model.eval()",
-                                "MultiHeadAttention: deterministic is not known");
+      fail_with_hint<TypeError>(
+          "pass it to the constructor or to the call, or call model.train() or model.eval()",
+          "MultiHeadAttention: deterministic is not known");
     }
     fixed = call.deterministic.value_or(deterministic.value_or(false));
   }
@@ -164,8 +174,9 @@ Array MultiHeadAttention::attend(const Projected& p, const AttentionCall& call) 
   o.is_causal = call.is_causal;
   if (!fixed) {
     if (!call.dropout_key && !rngs) {
-      fail_with_hint<TypeError>("pass a dropout_key to the call, or keep_rngs to the constructor",
-                                "MultiHeadAttention: it is not deterministic and has no random stream");
+      fail_with_hint<TypeError>(
+          "pass a dropout_key to the call, or keep_rngs to the constructor",
+          "MultiHeadAttention: it is not deterministic and has no random stream");
     }
     o.dropout_rng = call.dropout_key ? *call.dropout_key : (*rngs)();
   }
@@ -190,7 +201,7 @@ Array MultiHeadAttention::operator()(Operand inputs_q, const AttentionCall& call
 // ---------------------------------------------------------------------------------------- members
 REPRISE_FIELDS_OF(MultiHeadAttention, query, key, value, query_ln, key_ln, out, rngs, cached_key,
                   cached_value, cache_index, num_heads, in_features, qkv_features, out_features,
-                  in_kv_features, num_kv_heads, head_dim, dtype, param_dtype, broadcast_dropout, dropout_rate,
-                  deterministic, use_bias, decode, normalize_qk)
+                  in_kv_features, num_kv_heads, head_dim, dtype, param_dtype, broadcast_dropout,
+                  dropout_rate, deterministic, use_bias, decode, normalize_qk)
 
 }  // namespace reprise::nnx

@@ -1,12 +1,12 @@
 #include "reprise/nnx/graph.h"
 
-#include <map>
-#include <unordered_map>
-#include <unordered_set>
-
 #include "nnx/walk.h"
 #include "reprise/errors.h"
 #include "reprise/program.h"
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace reprise::nnx {
 namespace detail {
@@ -49,9 +49,10 @@ class Detach {
       fresh = p.target->reprise_copy();
       const Module &copy = *fresh, &original = *p.target;
       if (typeid(copy) != typeid(original)) {
-        fail_with_hint<TypeError>("list its members, those of its base too: REPRISE_FIELDS(...)",
-                                  "nnx: a class derived from a module needs REPRISE_FIELDS of its own, got a ",
-                                  type_name(typeid(original)));
+        fail_with_hint<TypeError>(
+            "list its members, those of its base too: REPRISE_FIELDS(...)",
+            "nnx: a class derived from a module needs REPRISE_FIELDS of its own, got a ",
+            type_name(typeid(original)));
       }
       held_.push_back(fresh);
       module(*fresh);
@@ -95,10 +96,12 @@ void check_exhaustive(const State& remainder, Location at) {
       left.push_back("...");
       break;
     }
-    left.push_back(to_string(leaf.path) + (leaf.kind == nullptr ? "" : " of kind " + leaf.kind->name));
+    left.push_back(to_string(leaf.path) +
+                   (leaf.kind == nullptr ? "" : " of kind " + leaf.kind->name));
   }
   fail_with_hint<TypeError>("add rp::ellipsis as the last filter: it takes all the others",
-                            "split: every leaf must match a filter, got ", join(left, ", "), " that match none");
+                            "split: every leaf must match a filter, got ", join(left, ", "),
+                            " that match none");
 }
 
 void update_graph(const Module& module, const State& state, bool all, Location at) {
@@ -122,12 +125,16 @@ void update_graph(const Module& module, const State& state, bool all, Location a
   for (const Leaf& leaf : state.leaves()) {
     bool found = false;
     for (const Slot& slot : slots) found = found || slot.path == leaf.path;
-    if (!found) fail<TypeError>(all ? "merge" : "update", ": the module has no such path, got ", to_string(leaf.path));
+    if (!found)
+      fail<TypeError>(all ? "merge" : "update", ": the module has no such path, got ",
+                      to_string(leaf.path));
   }
 }
 
 void detach_graph(Module& copy, bool keep_values) { Detach(keep_values).module(copy); }
-void detach_fields(const Fields& fields, bool keep_values) { Detach(keep_values).fields(fields.list()); }
+void detach_fields(const Fields& fields, bool keep_values) {
+  Detach(keep_values).fields(fields.list());
+}
 
 std::string describe_graph(const Module& module) {
   std::string text;
@@ -178,7 +185,8 @@ class Modules {
       path_.push_back(f.key);
       if (auto* const* m = std::get_if<Module*>(&f.what)) module(**m);
       if (const auto* p = std::get_if<detail::ModulePointer>(&f.what)) module(*p->target);
-      if (const auto* inner = std::get_if<std::vector<Field>>(&f.what)) fields(detail::sorted(*inner));
+      if (const auto* inner = std::get_if<std::vector<Field>>(&f.what))
+        fields(detail::sorted(*inner));
       path_.pop_back();
     }
   }

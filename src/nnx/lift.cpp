@@ -1,9 +1,9 @@
 #include "nnx/lift.h"
 
-#include <unordered_set>
-
 #include "reprise/errors.h"
 #include "reprise/program.h"
+
+#include <unordered_set>
 
 namespace reprise::nnx::detail {
 namespace {
@@ -63,6 +63,7 @@ class Lift::Swap {
 Lift::Lift(Target& target) : target_(target) {
   Roots roots = target.arguments();
   arguments_ = roots.local.size();
+  local_ = roots.local;
   inputs_ = slots_of(std::move(roots.fields.list()), &description_);
   description_ += target.statics();
 }
@@ -134,13 +135,27 @@ void Lift::find_outputs(const Arrays& values, const Roots& after, const std::str
     const Slot& slot = slots[i];
     if (slot.box) {
       const auto input = replaced(slot);
-      if (in_result.count(slot.box.get()) != 0 || (input && same_array(slot.box->value, values[*input]))) continue;
+      if (in_result.count(slot.box.get()) != 0 ||
+          (input && same_array(slot.box->value, values[*input])))
+        continue;
       outputs_.push_back({slot, false, root_of(slot), input});
     } else if (!after.local[root_of(slot)]) {
       // Same structure: the same array has the same number.
       const auto input = changed_structure_ ? std::nullopt : std::optional(i);
       if (input && same_array(*slot.array, values[i])) continue;
       outputs_.push_back({slot, false, root_of(slot), input});
+    }
+  }
+}
+
+void Lift::release(const std::vector<std::size_t>& inputs) {
+  if (inputs.empty()) return;
+  target_.end_run();
+  for (std::size_t i : inputs) {
+    if (inputs_[i].box) {
+      inputs_[i].box->value = {};
+    } else {
+      *inputs_[i].array = {};
     }
   }
 }

@@ -19,8 +19,13 @@ Shape concat(Shape a, const Shape& b) {
 
 }  // namespace
 
-Linear::Linear(std::int64_t in, std::int64_t out, const Rngs& rngs, const LinearOptions& o, Location at)
-    : in_features(in), out_features(out), use_bias(o.use_bias), dtype(o.dtype), param_dtype(o.param_dtype) {
+Linear::Linear(std::int64_t in, std::int64_t out, const Rngs& rngs, const LinearOptions& o,
+               Location at)
+    : in_features(in),
+      out_features(out),
+      use_bias(o.use_bias),
+      dtype(o.dtype),
+      param_dtype(o.param_dtype) {
   const AtUser scope(at);
   kernel = Param(o.kernel_init(rngs.params(), {in, out}, param_dtype));
   if (use_bias) bias = Param(o.bias_init(rngs.params(), {out}, param_dtype));
@@ -40,19 +45,20 @@ LinearGeneral::LinearGeneral(const PerDimension& in, const PerDimension& out, co
       param_dtype(o.param_dtype) {
   const AtUser scope(at);
   if (in_features.size() != axis.size()) {
-    fail<TypeError>("LinearGeneral: in_features and axis must have the same length, got ", in_features.size(), " and ",
-                    axis.size());
+    fail<TypeError>("LinearGeneral: in_features and axis must have the same length, got ",
+                    in_features.size(), " and ", axis.size());
   }
   Shape batch;
   for (std::size_t i = 0; i < batch_axis.size(); ++i) {
     if (batch_axis[i].first != static_cast<std::int64_t>(i)) {
-      fail<TypeError>("LinearGeneral: batch axes must be the leading ones in order, got axis ", batch_axis[i].first,
-                      " in place ", i);
+      fail<TypeError>("LinearGeneral: batch axes must be the leading ones in order, got axis ",
+                      batch_axis[i].first, " in place ", i);
     }
     batch.push_back(batch_axis[i].second);
   }
   const Shape kernel_shape = concat(concat(batch, in_features), out_features);
-  const Initializer flat = nn::flattened_init(o.kernel_init, static_cast<std::int64_t>(out_features.size()));
+  const Initializer flat =
+      nn::flattened_init(o.kernel_init, static_cast<std::int64_t>(out_features.size()));
   kernel = Param(flat(rngs.params(), kernel_shape, param_dtype));
   if (!use_bias) return;
   const Shape bias_shape = concat(batch, out_features);
@@ -80,8 +86,8 @@ Equation parse(const std::string& text) {
     if (c != ' ') t += c;
   }
   const auto comma = t.find(','), arrow = t.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || t.find(',', comma + 1) != std::string::npos ||
-      arrow < comma) {
+  if (comma == std::string::npos || arrow == std::string::npos ||
+      t.find(',', comma + 1) != std::string::npos || arrow < comma) {
     fail<TypeError>("Einsum: the equation must have two operands and '->', got '", text, "'");
   }
   return {t.substr(0, comma), t.substr(comma + 1, arrow - comma - 1), t.substr(arrow + 2)};
@@ -108,7 +114,8 @@ Shape bias_shape(const Equation& e, const Array& y) {
 
 }  // namespace
 
-Einsum::Einsum(std::string equation, const Shape& kernel_sizes, const Rngs& rngs, const EinsumOptions& o, Location at)
+Einsum::Einsum(std::string equation, const Shape& kernel_sizes, const Rngs& rngs,
+               const EinsumOptions& o, Location at)
     : einsum_str(std::move(equation)), dtype(o.dtype), param_dtype(o.param_dtype) {
   const AtUser scope(at);
   parse(einsum_str);
@@ -124,8 +131,12 @@ Array Einsum::operator()(Operand x) const {
 }
 
 // ------------------------------------------------------------------------------------------- Embed
-Embed::Embed(std::int64_t count, std::int64_t width, const Rngs& rngs, const EmbedOptions& o, Location at)
-    : num_embeddings(count), features(width), dtype(o.dtype.value_or(o.param_dtype)), param_dtype(o.param_dtype) {
+Embed::Embed(std::int64_t count, std::int64_t width, const Rngs& rngs, const EmbedOptions& o,
+             Location at)
+    : num_embeddings(count),
+      features(width),
+      dtype(o.dtype.value_or(o.param_dtype)),
+      param_dtype(o.param_dtype) {
   const AtUser scope(at);
   embedding = Param(o.embedding_init(rngs.params(), {count, width}, param_dtype));
 }
@@ -135,8 +146,8 @@ Array Embed::operator()(Operand indices) const {
 Array Embed::attend(Operand query) const { return nn::embed_attend(query, embedding, dtype); }
 
 // -------------------------------------------------------------------------------------------- Conv
-Conv::Conv(std::int64_t in, std::int64_t out, const PerDimension& window, const Rngs& rngs, const ConvOptions& o,
-           Location at)
+Conv::Conv(std::int64_t in, std::int64_t out, const PerDimension& window, const Rngs& rngs,
+           const ConvOptions& o, Location at)
     : mask(o.mask),
       in_features(in),
       out_features(out),
@@ -150,14 +161,16 @@ Conv::Conv(std::int64_t in, std::int64_t out, const PerDimension& window, const 
       param_dtype(o.param_dtype) {
   const AtUser scope(at);
   if (feature_group_count <= 0 || in % feature_group_count != 0) {
-    fail<TypeError>("Conv: feature_group_count must divide in_features, got ", feature_group_count, " and ", in);
+    fail<TypeError>("Conv: feature_group_count must divide in_features, got ", feature_group_count,
+                    " and ", in);
   }
   if (const auto* name = std::get_if<std::string>(&o.padding.value())) {
     padding = *name;
   } else if (const auto* all = std::get_if<nn::Padding::Sides>(&o.padding.value())) {
     padding_widths.assign(kernel_size.size(), {all->low, all->high});
   } else {
-    for (const nn::Padding::Sides& s : std::get<std::vector<nn::Padding::Sides>>(o.padding.value())) {
+    for (const nn::Padding::Sides& s :
+         std::get<std::vector<nn::Padding::Sides>>(o.padding.value())) {
       padding_widths.emplace_back(s.low, s.high);
     }
   }
@@ -186,12 +199,12 @@ Array Conv::operator()(Operand x) const {
 
 // ---------------------------------------------------------------------------------------- members
 REPRISE_FIELDS_OF(Linear, kernel, bias, in_features, out_features, use_bias, dtype, param_dtype)
-REPRISE_FIELDS_OF(LinearGeneral, kernel, bias, in_features, out_features, axis, batch_axis, use_bias, dtype,
-                  param_dtype)
+REPRISE_FIELDS_OF(LinearGeneral, kernel, bias, in_features, out_features, axis, batch_axis,
+                  use_bias, dtype, param_dtype)
 REPRISE_FIELDS_OF(Einsum, kernel, bias, einsum_str, dtype, param_dtype)
 REPRISE_FIELDS_OF(Embed, embedding, num_embeddings, features, dtype, param_dtype)
-REPRISE_FIELDS_OF(Conv, kernel, bias, mask, in_features, out_features, kernel_size, strides, padding,
-                  padding_widths, input_dilation, kernel_dilation, feature_group_count, use_bias, dtype,
-                  param_dtype)
+REPRISE_FIELDS_OF(Conv, kernel, bias, mask, in_features, out_features, kernel_size, strides,
+                  padding, padding_widths, input_dilation, kernel_dilation, feature_group_count,
+                  use_bias, dtype, param_dtype)
 
 }  // namespace reprise::nnx

@@ -1,19 +1,21 @@
 #include "reprise/nnx/loops.h"
 
-#include <algorithm>
-
 #include "nnx/lift.h"
 #include "reprise/errors.h"
+
+#include <algorithm>
 
 namespace reprise::nnx::detail {
 namespace {
 
 using OptionalAxis = std::optional<std::int64_t>;
 
-const Axis& axis_for(const char* op, const char* what, const Axes& axes, std::size_t i, std::size_t count) {
+const Axis& axis_for(const char* op, const char* what, const Axes& axes, std::size_t i,
+                     std::size_t count) {
   if (axes.size() == 1) return axes[0];
   if (axes.size() != count) {
-    fail<TypeError>(op, ": ", what, " must have one entry for all or one each, got ", axes.size(), " for ", count);
+    fail<TypeError>(op, ": ", what, " must have one entry for all or one each, got ", axes.size(),
+                    " for ", count);
   }
   return axes[i];
 }
@@ -24,8 +26,9 @@ StateAxis axis_of(const char* op, const Axis& axis, const Leaf& leaf) {
   for (const StateAxes::Rule& rule : std::get<StateAxes>(axis.value()).rules()) {
     if (rule.filter(leaf)) return rule.axis;
   }
-  fail_with_hint<TypeError>("add a rule for rp::ellipsis, which takes all the others",
-                            op, ": StateAxes must cover every leaf, got ", to_string(leaf.path), " that no rule takes");
+  fail_with_hint<TypeError>("add a rule for rp::ellipsis, which takes all the others", op,
+                            ": StateAxes must cover every leaf, got ", to_string(leaf.path),
+                            " that no rule takes");
 }
 
 bool is_carry(const StateAxis& a) { return std::holds_alternative<CarryMark>(a); }
@@ -37,8 +40,8 @@ OptionalAxis along(const StateAxis& a) {
 std::size_t result_parts(Target& target) { return target.result().local.size(); }
 
 // The axis of an output that is no result: that of the variable it replaces, or of its argument.
-StateAxis axis_of_state(const char* op, const Lift& lift, const Lift::Output& o, const Axes& in_axes,
-                        const std::vector<StateAxis>& inputs) {
+StateAxis axis_of_state(const char* op, const Lift& lift, const Lift::Output& o,
+                        const Axes& in_axes, const std::vector<StateAxis>& inputs) {
   if (o.input) return inputs[*o.input];
   Leaf leaf = o.slot.leaf();
   leaf.path.erase(leaf.path.begin());
@@ -47,7 +50,8 @@ StateAxis axis_of_state(const char* op, const Lift& lift, const Lift::Output& o,
 std::vector<StateAxis> input_axes(const char* op, const Lift& lift, const Axes& axes) {
   std::vector<StateAxis> all;
   for (std::size_t i = 0; i < lift.inputs().size(); ++i) {
-    all.push_back(axis_of(op, axis_for(op, "in_axes", axes, lift.root(i), lift.arguments()), lift.leaf(i)));
+    all.push_back(
+        axis_of(op, axis_for(op, "in_axes", axes, lift.root(i), lift.arguments()), lift.leaf(i)));
   }
   return all;
 }
@@ -92,8 +96,8 @@ class ScanCall {
  public:
   ScanCall(Target& target, const ScanOptions& options) : lift_(target), options_(options) {
     if (options.in_axes.size() != lift_.arguments()) {
-      fail<TypeError>("scan: in_axes must have one entry for each argument, got ", options.in_axes.size(), " for ",
-                      lift_.arguments());
+      fail<TypeError>("scan: in_axes must have one entry for each argument, got ",
+                      options.in_axes.size(), " for ", lift_.arguments());
     }
     inputs_ = input_axes("scan", lift_, options.in_axes);
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -113,7 +117,8 @@ class ScanCall {
     reprise::detail::Callee body = lift_.callee();
     body.run = [&](const Arrays& given) { return step(values, given); };
     const Arrays out = reprise::detail::scan(
-        body, init, xs, {.length = options_.length, .reverse = options_.reverse, .unroll = options_.unroll});
+        body, init, xs,
+        {.length = options_.length, .reverse = options_.reverse, .unroll = options_.unroll});
     finish(out);
   }
 
@@ -121,8 +126,8 @@ class ScanCall {
   Array leading(const Array& value, std::int64_t axis, std::size_t input) const {
     const std::int64_t n = value.ndim();
     if (axis >= n || axis < -n) {
-      fail<TypeError>("scan: the array has no such axis, got axis ", axis, " of ", value.type(), " at ",
-                      to_string(lift_.leaf(input).path));
+      fail<TypeError>("scan: the array has no such axis, got axis ", axis, " of ", value.type(),
+                      " at ", to_string(lift_.leaf(input).path));
     }
     return axis == 0 ? value : moveaxis(value, axis, 0);
   }
@@ -136,7 +141,8 @@ class ScanCall {
     const Arrays out = lift_.run(inside);
     sort_outputs();
     Arrays result;
-    for (const auto& from : carry_from_) result.push_back(from ? out[*from] : inside[carried_[result.size()]]);
+    for (const auto& from : carry_from_)
+      result.push_back(from ? out[*from] : inside[carried_[result.size()]]);
     for (const auto& [o, axis] : stacked_) result.push_back(out[o]);
     return result;
   }
@@ -164,10 +170,13 @@ class ScanCall {
     place_results(results);
   }
   [[noreturn]] void not_looped(const Lift::Output& o) const {
-    if (o.is_result) fail<TypeError>("scan: a result must be nnx::Carry or go along an axis, got none in out_axes");
-    fail_with_hint<TypeError>("give the variable an axis, or nnx::Carry, in in_axes",
-                              "scan: a variable that is the same in all steps cannot be changed, got ",
-                              to_string(o.slot.path));
+    if (o.is_result)
+      fail<TypeError>(
+          "scan: a result must be nnx::Carry or go along an axis, got none in out_axes");
+    fail_with_hint<TypeError>(
+        "give the variable an axis, or nnx::Carry, in in_axes",
+        "scan: a variable that is the same in all steps cannot be changed, got ",
+        to_string(o.slot.path));
   }
   void set_carry(const Lift::Output& output, std::size_t o) {
     for (std::size_t c = 0; c < carried_.size(); ++c) {
@@ -176,10 +185,11 @@ class ScanCall {
         return;
       }
     }
-    fail<TypeError>("scan: a carry must keep its structure, got a new variable at ", to_string(output.slot.path));
+    fail<TypeError>("scan: a carry must keep its structure, got a new variable at ",
+                    to_string(output.slot.path));
   }
-  // The carry that is returned: variables go to their own places, other arrays to those of the carry
-  // argument, in order.
+  // The carry that is returned: variables go to their own places, other arrays to those of the
+  // carry argument, in order.
   void place_results(const std::vector<std::size_t>& results) {
     std::vector<std::size_t> plain;
     for (std::size_t c = 0; c < carried_.size(); ++c) {
@@ -197,8 +207,10 @@ class ScanCall {
       }
     }
     if (next != plain.size()) {
-      fail<TypeError>("scan: the carry that is returned must have the structure of the carry that is passed, got ",
-                      next, " arrays for ", plain.size());
+      fail<TypeError>(
+          "scan: the carry that is returned must have the structure of the carry that is passed, "
+          "got ",
+          next, " arrays for ", plain.size());
     }
   }
 
@@ -218,8 +230,8 @@ class ScanCall {
   Lift lift_;
   const ScanOptions& options_;
   std::vector<StateAxis> inputs_;
-  std::vector<std::size_t> carried_, scanned_;             // inputs
-  std::vector<std::optional<std::size_t>> carry_from_;     // the output of each carried input
+  std::vector<std::size_t> carried_, scanned_;                 // inputs
+  std::vector<std::optional<std::size_t>> carry_from_;         // the output of each carried input
   std::vector<std::pair<std::size_t, std::int64_t>> stacked_;  // outputs and their axes
 };
 

@@ -43,8 +43,8 @@ void Module::set_attributes(const Attributes& attributes, Location at) {
   const AtUser scope(at);
   for (const auto& [name, value] : attributes) {
     if (set_bools(*this, name, value) == 0) {
-      fail<TypeError>("set_attributes: no module has a bool member of this name, got '", name, "' for a ",
-                      detail::type_name(typeid(*this)));
+      fail<TypeError>("set_attributes: no module has a bool member of this name, got '", name,
+                      "' for a ", detail::type_name(typeid(*this)));
     }
   }
 }

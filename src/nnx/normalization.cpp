@@ -27,7 +27,8 @@ nn::NormOptions norm_options(const Layer& layer, const OptionalArray& mask) {
 
 }  // namespace
 
-LayerNorm::LayerNorm(std::int64_t features, const Rngs& rngs, const LayerNormOptions& o, Location at)
+LayerNorm::LayerNorm(std::int64_t features, const Rngs& rngs, const LayerNormOptions& o,
+                     Location at)
     : num_features(features),
       epsilon(o.epsilon),
       dtype(o.dtype),
@@ -41,7 +42,8 @@ LayerNorm::LayerNorm(std::int64_t features, const Rngs& rngs, const LayerNormOpt
   make_scale_and_bias(*this, {features}, rngs, o);
 }
 Array LayerNorm::operator()(Operand x, const OptionalArray& mask) const {
-  const Array y = nn::layer_norm(x, detail::value_of(scale), detail::value_of(bias), norm_options(*this, mask));
+  const Array y =
+      nn::layer_norm(x, detail::value_of(scale), detail::value_of(bias), norm_options(*this, mask));
   return detail::recorded(*this, x, y);
 }
 
@@ -58,10 +60,12 @@ RMSNorm::RMSNorm(std::int64_t features, const Rngs& rngs, const RMSNormOptions& 
   if (use_scale) scale = Param(o.scale_init(rngs.params(), {features}, param_dtype));
 }
 Array RMSNorm::operator()(Operand x, const OptionalArray& mask) const {
-  return detail::recorded(*this, x, nn::rms_norm(x, detail::value_of(scale), norm_options(*this, mask)));
+  return detail::recorded(*this, x,
+                          nn::rms_norm(x, detail::value_of(scale), norm_options(*this, mask)));
 }
 
-GroupNorm::GroupNorm(std::int64_t features, const Rngs& rngs, const GroupNormOptions& o, Location at)
+GroupNorm::GroupNorm(std::int64_t features, const Rngs& rngs, const GroupNormOptions& o,
+                     Location at)
     : num_features(features),
       epsilon(o.epsilon),
       dtype(o.dtype),
@@ -72,9 +76,10 @@ GroupNorm::GroupNorm(std::int64_t features, const Rngs& rngs, const GroupNormOpt
       use_fast_variance(o.use_fast_variance) {
   const AtUser scope(at);
   if (o.num_groups.has_value() == o.group_size.has_value()) {
-    fail_with_hint<TypeError>("for a group size write {.num_groups = std::nullopt, .group_size = ...}",
-                              "GroupNorm: one of num_groups and group_size must be given, got ",
-                              o.num_groups ? "both" : "none");
+    fail_with_hint<TypeError>(
+        "for a group size write {.num_groups = std::nullopt, .group_size = ...}",
+        "GroupNorm: one of num_groups and group_size must be given, got ",
+        o.num_groups ? "both" : "none");
   }
   const std::int64_t parts = o.num_groups ? *o.num_groups : *o.group_size;
   if (parts <= 0 || features % parts != 0) {
@@ -96,7 +101,8 @@ Array GroupNorm::operator()(Operand x, const OptionalArray& mask) const {
   return detail::recorded(*this, x, y);
 }
 
-BatchNorm::BatchNorm(std::int64_t features, const Rngs& rngs, const BatchNormOptions& o, Location at)
+BatchNorm::BatchNorm(std::int64_t features, const Rngs& rngs, const BatchNormOptions& o,
+                     Location at)
     : num_features(features),
       use_running_average(o.use_running_average),
       axis(o.axis),
@@ -112,11 +118,13 @@ BatchNorm::BatchNorm(std::int64_t features, const Rngs& rngs, const BatchNormOpt
   var = BatchStat(ones({features}));
   make_scale_and_bias(*this, {features}, rngs, o);
 }
-Array BatchNorm::operator()(Operand x, std::optional<bool> running, const OptionalArray& mask) const {
+Array BatchNorm::operator()(Operand x, std::optional<bool> running,
+                            const OptionalArray& mask) const {
   const AtUser scope(x.at);
   if (!running && !use_running_average) {
-    fail_with_hint<TypeError>("pass it to the constructor or to the call, or call model.train() or model.eval()",
-                              "BatchNorm: use_running_average is not known");
+    fail_with_hint<TypeError>(
+        "pass it to the constructor or to the call, or call model.train() or model.eval()",
+        "BatchNorm: use_running_average is not known");
   }
   const Shape reduced = nn::other_axes(x.array, axis);
   const Arrays in = nn::promote_dtype(
@@ -124,7 +132,8 @@ Array BatchNorm::operator()(Operand x, std::optional<bool> running, const Option
   nn::Statistics statistics{in[1], in[2]};
   if (!running.value_or(use_running_average.value_or(false))) {
     statistics = nn::compute_stats(
-        in[0], {.axes = reduced, .dtype = dtype, .use_fast_variance = use_fast_variance, .mask = mask});
+        in[0],
+        {.axes = reduced, .dtype = dtype, .use_fast_variance = use_fast_variance, .mask = mask});
     mean.set_value(nn::running_average(mean, statistics.mean, momentum));
     var.set_value(nn::running_average(var, statistics.var, momentum));
   }
@@ -148,11 +157,13 @@ Dropout::Dropout(double drop_rate, const Rngs& source, const DropoutOptions& o, 
     : Dropout(drop_rate, o) {
   rngs = source.stream(rng_collection, at).fork(at);
 }
-Array Dropout::operator()(Operand x, std::optional<bool> is_deterministic, const OptionalArray& key) const {
+Array Dropout::operator()(Operand x, std::optional<bool> is_deterministic,
+                          const OptionalArray& key) const {
   const AtUser scope(x.at);
   if (!is_deterministic && !deterministic) {
-    fail_with_hint<TypeError>("pass it to the constructor or to the call, or call model.train() or model.eval()",
-                              "Dropout: deterministic is not known");
+    fail_with_hint<TypeError>(
+        "pass it to the constructor or to the call, or call model.train() or model.eval()",
+        "Dropout: deterministic is not known");
   }
   if (rate == 0.0 || is_deterministic.value_or(deterministic.value_or(false))) {
     return detail::recorded(*this, x, x.array);
@@ -168,7 +179,8 @@ Array Dropout::operator()(Operand x, std::optional<bool> is_deterministic, const
 
 // -------------------------------------------------------------------------------------- Sequential
 Array Sequential::operator()(Array x) const {
-  for (const Layer& layer : layers_) x = layer.module ? layer.call(*layer.module, x) : layer.function.get()(x);
+  for (const Layer& layer : layers_)
+    x = layer.module ? layer.call(*layer.module, x) : layer.function.get()(x);
   return x;
 }
 void Sequential::reprise_visit(Fields& out) {
@@ -184,14 +196,14 @@ void Sequential::reprise_visit(Fields& out) {
 }
 
 // ---------------------------------------------------------------------------------------- members
-REPRISE_FIELDS_OF(LayerNorm, scale, bias, num_features, epsilon, dtype, param_dtype, use_bias, use_scale,
+REPRISE_FIELDS_OF(LayerNorm, scale, bias, num_features, epsilon, dtype, param_dtype, use_bias,
+                  use_scale, reduction_axes, feature_axes, use_fast_variance)
+REPRISE_FIELDS_OF(RMSNorm, scale, num_features, epsilon, dtype, param_dtype, use_scale,
                   reduction_axes, feature_axes, use_fast_variance)
-REPRISE_FIELDS_OF(RMSNorm, scale, num_features, epsilon, dtype, param_dtype, use_scale, reduction_axes,
-                  feature_axes, use_fast_variance)
-REPRISE_FIELDS_OF(GroupNorm, scale, bias, num_features, num_groups, group_size, epsilon, dtype, param_dtype,
-                  use_bias, use_scale, reduction_axes, use_fast_variance)
-REPRISE_FIELDS_OF(BatchNorm, mean, var, scale, bias, num_features, use_running_average, axis, momentum,
-                  epsilon, dtype, param_dtype, use_bias, use_scale, use_fast_variance)
+REPRISE_FIELDS_OF(GroupNorm, scale, bias, num_features, num_groups, group_size, epsilon, dtype,
+                  param_dtype, use_bias, use_scale, reduction_axes, use_fast_variance)
+REPRISE_FIELDS_OF(BatchNorm, mean, var, scale, bias, num_features, use_running_average, axis,
+                  momentum, epsilon, dtype, param_dtype, use_bias, use_scale, use_fast_variance)
 REPRISE_FIELDS_OF(Dropout, rate, broadcast_dims, deterministic, rng_collection, rngs)
 
 }  // namespace reprise::nnx

@@ -1,16 +1,19 @@
 #include "reprise/nnx/optimizer.h"
 
-#include <algorithm>
-
 #include "reprise/errors.h"
+
+#include <algorithm>
 
 namespace reprise::nnx {
 namespace {
 
-std::string text_of(const Key& key) { return key.is_name() ? key.name() : std::to_string(key.position()); }
+std::string text_of(const Key& key) {
+  return key.is_name() ? key.name() : std::to_string(key.position());
+}
 // Positions of chains and lists, which dictionaries hold as text.
 Key key_of(const std::string& text) {
-  const bool number = !text.empty() && text.size() < 10 && text.find_first_not_of("0123456789") == std::string::npos;
+  const bool number = !text.empty() && text.size() < 10 &&
+                      text.find_first_not_of("0123456789") == std::string::npos;
   return number ? Key(std::stoll(text)) : Key(text);
 }
 bool ends_with(const KeyPath& path, const KeyPath& end) {
@@ -19,7 +22,8 @@ bool ends_with(const KeyPath& path, const KeyPath& end) {
 
 }  // namespace
 
-Optimizer::Optimizer(const Module& model, optim::GradientTransformation tx, const Filter& wrt, Location at)
+Optimizer::Optimizer(const Module& model, optim::GradientTransformation tx, const Filter& wrt,
+                     Location at)
     : step(array(0, uint32)), tx_(std::move(tx)), wrt_(wrt) {
   const NamedLeaves params = named_leaves(state(model, wrt_));
   opt_state_ = nodes_of(tx_->init_leaves(params, at), {}, params);
@@ -87,13 +91,14 @@ void Optimizer::update(const Module& model, const State& grads, Location at) {
   const AtUser scope(at);
   const State params = state(model, wrt_);
   if (params.size() != grads.size()) {
-    fail<TypeError>("optimizer: there must be a gradient for each variable that wrt chooses, got ", grads.size(),
-                    " for ", params.size());
+    fail<TypeError>("optimizer: there must be a gradient for each variable that wrt chooses, got ",
+                    grads.size(), " for ", params.size());
   }
   for (std::size_t i = 0; i < params.size(); ++i) {
     if (params.leaf(i).path != grads.leaf(i).path) {
-      fail<TypeError>("optimizer: there must be a gradient for each variable that wrt chooses, got ",
-                      to_string(grads.leaf(i).path), " for ", to_string(params.leaf(i).path));
+      fail<TypeError>(
+          "optimizer: there must be a gradient for each variable that wrt chooses, got ",
+          to_string(grads.leaf(i).path), " for ", to_string(params.leaf(i).path));
     }
   }
   const NamedLeaves before = named_leaves(params), gradients = named_leaves(grads);

@@ -1,10 +1,10 @@
 // Which layers are called with what, while a table is made.
 #pragma once
 
+#include "reprise/nnx/module.h"
+
 #include <string>
 #include <vector>
-
-#include "reprise/nnx/module.h"
 
 namespace reprise::nnx::detail {
 

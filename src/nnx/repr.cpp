@@ -1,12 +1,12 @@
 #include "nnx/repr.h"
 
-#include <cstdio>
-#include <ostream>
-#include <unordered_set>
-
 #include "reprise/errors.h"
 #include "reprise/nnx/graph.h"
 #include "reprise/random.h"
+
+#include <cstdio>
+#include <ostream>
+#include <unordered_set>
 
 namespace reprise::nnx {
 namespace detail {
@@ -77,7 +77,8 @@ namespace {
 
 std::string numbers(const Array& a) {
   if (a.dtype() == Dtype::key) {
-    return str("Array(", a.ndim() == 0 ? "()" : "...", ", dtype=key<fry>) overlaying:\n", random::key_data(a));
+    return str("Array(", a.ndim() == 0 ? "()" : "...", ", dtype=key<fry>) overlaying:\n",
+               random::key_data(a));
   }
   return str("Array(", indented(to_string(a), "       "), ", dtype=", long_name(a.dtype()), ")");
 }
@@ -99,8 +100,8 @@ std::string leaf_text(const Leaf& leaf, bool with_numbers) {
   if (leaf.kind == nullptr) return value_text(leaf.value, with_numbers);
   const bool there = leaf.value.defined();
   std::string text = leaf.kind->name + "( # " +
-                     size_text(there ? leaf.value.size() : 0, there ? leaf.value.nbytes() : 0) + "\n  value=" +
-                     indented(value_text(leaf.value, with_numbers), "  ");
+                     size_text(there ? leaf.value.size() : 0, there ? leaf.value.nbytes() : 0) +
+                     "\n  value=" + indented(value_text(leaf.value, with_numbers), "  ");
   if (!leaf.tag.empty()) text += ",\n  tag='" + leaf.tag + "'";
   return text + "\n)";
 }
@@ -133,7 +134,8 @@ class ModuleText {
     }
     if (tally.rows.empty()) return "";
     std::vector<std::string> rows;
-    for (const Tally::Row& r : tally.rows) rows.push_back(r.kind + ": " + size_text(r.count, r.bytes));
+    for (const Tally::Row& r : tally.rows)
+      rows.push_back(r.kind + ": " + size_text(r.count, r.bytes));
     const Tally::Row total = tally.total();
     if (rows.size() > 1) rows.push_back("Total: " + size_text(total.count, total.bytes));
     return " # " + join(rows, ", ");
@@ -158,14 +160,16 @@ class ModuleText {
 };
 
 // { 'a': { 0: value } }, of the leaves [begin, end) that agree in the first `depth` steps.
-std::string nested(const std::vector<Leaf>& leaves, std::size_t begin, std::size_t end, std::size_t depth) {
+std::string nested(const std::vector<Leaf>& leaves, std::size_t begin, std::size_t end,
+                   std::size_t depth) {
   std::vector<std::string> parts;
   for (std::size_t i = begin; i < end;) {
     const Key& key = leaves[i].path[depth];
     std::size_t j = i + 1;
     while (j < end && leaves[j].path[depth] == key) ++j;
     const bool is_leaf = leaves[i].path.size() == depth + 1;
-    const std::string value = is_leaf ? leaf_text(leaves[i], true) : nested(leaves, i, j, depth + 1);
+    const std::string value =
+        is_leaf ? leaf_text(leaves[i], true) : nested(leaves, i, j, depth + 1);
     parts.push_back("\n  " + to_string(key) + ": " + indented(value, "  "));
     i = j;
   }
@@ -176,13 +180,16 @@ std::string nested(const std::vector<Leaf>& leaves, std::size_t begin, std::size
 }  // namespace detail
 
 std::string to_string(const Variable& v) {
-  return v.defined() ? detail::leaf_text(detail::Slot{{}, v.box(), nullptr}.leaf(), true) : "Variable()";
+  return v.defined() ? detail::leaf_text(detail::Slot{{}, v.box(), nullptr}.leaf(), true)
+                     : "Variable()";
 }
 std::ostream& operator<<(std::ostream& out, const Variable& v) { return out << to_string(v); }
 std::string to_string(const Module& module) {
   return detail::ModuleText().module(const_cast<Module&>(module));
 }
-std::ostream& operator<<(std::ostream& out, const Module& module) { return out << to_string(module); }
+std::ostream& operator<<(std::ostream& out, const Module& module) {
+  return out << to_string(module);
+}
 std::string to_string(const State& state) {
   const std::vector<Leaf> leaves = state.leaves();
   return "State(" + detail::nested(leaves, 0, leaves.size(), 0) + ")";

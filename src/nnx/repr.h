@@ -1,10 +1,10 @@
 // Texts for variables, modules and states, as Flax prints them.
 #pragma once
 
+#include "nnx/walk.h"
+
 #include <string>
 #include <vector>
-
-#include "nnx/walk.h"
 
 namespace reprise::nnx::detail {
 
@@ -19,7 +19,7 @@ struct Tally {
   void add(const Kind& kind, const Array& value);
   Row total() const;
 };
-const Kind& family(const Kind& kind);  // random state is counted together
+const Kind& family(const Kind& kind);                          // random state is counted together
 std::string size_text(std::int64_t count, std::size_t bytes);  // 9 (36 B), 3,072 (12.3 KB)
 std::string indented(const std::string& text, const std::string& indent);
 

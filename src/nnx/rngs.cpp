@@ -10,16 +10,19 @@ namespace {
 Array checked_key(const Array& key) {
   if (!key.defined()) fail<TypeError>("rngs: a key is needed, got an array without a value");
   if (key.dtype() == Dtype::key) return key;
-  if (key.dtype() == uint32 && key.ndim() >= 1 && key.shape(-1) == 2) return random::wrap_key_data(key);
+  if (key.dtype() == uint32 && key.ndim() >= 1 && key.shape(-1) == 2)
+    return random::wrap_key_data(key);
   fail_with_hint<TypeError>("pass a C++ integer as seed, or rp::random::key(seed)",
-                            "rngs: a key must be a key<fry> or its two words u32[2], got ", key.type());
+                            "rngs: a key must be a key<fry> or its two words u32[2], got ",
+                            key.type());
 }
 Array zero_counts(const Shape& shape) { return zeros(shape, uint32); }
 
 }  // namespace
 
 // -------------------------------------------------------------------------------------- RngStream
-RngStream::RngStream(const Array& stream_key, std::string stream_tag, Location at) : tag(std::move(stream_tag)) {
+RngStream::RngStream(const Array& stream_key, std::string stream_tag, Location at)
+    : tag(std::move(stream_tag)) {
   const AtUser scope(at);
   const Array typed = checked_key(stream_key);
   key = RngKey(typed, tag);
@@ -30,9 +33,10 @@ Array RngStream::seed_key(std::uint64_t seed) { return random::key(seed); }
 Array RngStream::operator()(Location at) const {
   const AtUser scope(at);
   if (key.get_value().ndim() != 0) {
-    fail_with_hint<TypeError>("draw inside nnx::vmap or nnx::scan, where each step has a key of its own",
-                              "rngs: a stream that was split cannot be drawn from, got ", key.type(),
-                              " of the stream '", tag, "'");
+    fail_with_hint<TypeError>(
+        "draw inside nnx::vmap or nnx::scan, where each step has a key of its own",
+        "rngs: a stream that was split cannot be drawn from, got ", key.type(), " of the stream '",
+        tag, "'");
   }
   const Array next = random::fold_in(key.get_value(), count.get_value());
   count.set_value(count.get_value() + array(1, uint32));
@@ -90,7 +94,8 @@ Rngs Rngs::fork() const {
 }
 Rngs Rngs::split(std::int64_t splits) const {
   Rngs result;
-  for (const auto& [name, stream] : streams_) result.streams_.emplace_back(name, stream.split(splits));
+  for (const auto& [name, stream] : streams_)
+    result.streams_.emplace_back(name, stream.split(splits));
   return result;
 }
 
@@ -108,7 +113,8 @@ void reseed(Module& module, const Rngs::Streams& seeds, const ReseedOptions& opt
     const Shape shape = stream->key.shape();
     if (!shape.empty() && !options.match_shape) {
       fail_with_hint<TypeError>("pass {.match_shape = true} to give it as many new keys",
-                                "reseed: the stream was split, got ", stream->key.type(), " at ", to_string(path));
+                                "reseed: the stream was split, got ", stream->key.type(), " at ",
+                                to_string(path));
     }
     const Array next = fresh[stream->tag](at);
     stream->key.set_value(shape.empty() ? next : random::split(next, shape), at);
@@ -116,7 +122,8 @@ void reseed(Module& module, const Rngs::Streams& seeds, const ReseedOptions& opt
   }
 }
 
-SplitRngsScope::SplitRngsScope(const std::vector<Module*>& modules, const SplitRngsOptions& options, Location at) {
+SplitRngsScope::SplitRngsScope(const std::vector<Module*>& modules, const SplitRngsOptions& options,
+                               Location at) {
   const AtUser scope(at);
   if (options.squeeze && options.splits != 1) {
     fail<TypeError>("split_rngs: squeeze needs one split, got ", options.splits);
@@ -131,7 +138,8 @@ SplitRngsScope::SplitRngsScope(const std::vector<Module*>& modules, const SplitR
       const Array before = stream->key.get_value();
       const Array next = (*stream)(at);
       saved_.push_back({*stream, before, stream->count.get_value()});
-      const Array keys = options.squeeze ? random::split(next, Shape{}) : random::split(next, options.splits);
+      const Array keys =
+          options.squeeze ? random::split(next, Shape{}) : random::split(next, options.splits);
       stream->key.set_value(keys, at);
       stream->count.set_value(zero_counts(keys.shape()), at);
     }

@@ -1,8 +1,8 @@
 #include "reprise/nnx/state.h"
 
-#include <algorithm>
-
 #include "reprise/errors.h"
+
+#include <algorithm>
 
 namespace reprise::nnx {
 
@@ -17,7 +17,8 @@ std::string to_string(const Path& path) {
 }
 std::string joined(const Path& path, const char* separator) {
   std::vector<std::string> steps;
-  for (const Key& key : path) steps.push_back(key.is_name() ? key.name() : std::to_string(key.position()));
+  for (const Key& key : path)
+    steps.push_back(key.is_name() ? key.name() : std::to_string(key.position()));
   return join(steps, separator);
 }
 
@@ -64,7 +65,9 @@ Filter PathContains(const Key& key) {
 }
 Filter PathIn(std::initializer_list<Path> paths) {
   const std::vector<Path> list(paths);
-  auto matches = [list](const Leaf& leaf) { return std::find(list.begin(), list.end(), leaf.path) != list.end(); };
+  auto matches = [list](const Leaf& leaf) {
+    return std::find(list.begin(), list.end(), leaf.path) != list.end();
+  };
   std::vector<std::string> texts;
   for (const Path& path : list) texts.push_back(to_string(path));
   return Filter(Filter::Predicate(matches), "PathIn(" + join(texts, ", ") + ")");
@@ -91,7 +94,8 @@ StateLayout::operator std::string() const {
 }
 
 State::State(std::vector<Leaf> leaves) {
-  std::sort(leaves.begin(), leaves.end(), [](const Leaf& a, const Leaf& b) { return a.path < b.path; });
+  std::sort(leaves.begin(), leaves.end(),
+            [](const Leaf& a, const Leaf& b) { return a.path < b.path; });
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     if (i > 0 && leaves[i].path == leaves[i - 1].path) {
       fail<TypeError>("state: a path may appear once, got ", to_string(leaves[i].path), " twice");
@@ -114,8 +118,9 @@ std::vector<Leaf> State::leaves() const {
 
 namespace {
 std::optional<std::size_t> find(const std::vector<Leaf>& leaves, const Path& path) {
-  const auto it = std::lower_bound(leaves.begin(), leaves.end(), path,
-                                   [](const Leaf& leaf, const Path& wanted) { return leaf.path < wanted; });
+  const auto it =
+      std::lower_bound(leaves.begin(), leaves.end(), path,
+                       [](const Leaf& leaf, const Path& wanted) { return leaf.path < wanted; });
   if (it == leaves.end() || it->path != path) return std::nullopt;
   return static_cast<std::size_t>(it - leaves.begin());
 }
@@ -128,7 +133,8 @@ std::optional<std::size_t> find(const std::vector<Leaf>& leaves, const Path& pat
     }
     there.push_back(to_string(leaf.path));
   }
-  fail<TypeError>("state: no such path, got ", to_string(path), " where the paths are ", join(there, ", "));
+  fail<TypeError>("state: no such path, got ", to_string(path), " where the paths are ",
+                  join(there, ", "));
 }
 bool starts_with(const Path& path, const Path& prefix) {
   return path.size() > prefix.size() && std::equal(prefix.begin(), prefix.end(), path.begin());
@@ -158,7 +164,8 @@ State::View::operator State() const {
   std::vector<Leaf> below;
   for (Leaf& leaf : state_->leaves()) {
     if (!starts_with(leaf.path, path_)) continue;
-    leaf.path.erase(leaf.path.begin(), leaf.path.begin() + static_cast<std::ptrdiff_t>(path_.size()));
+    leaf.path.erase(leaf.path.begin(),
+                    leaf.path.begin() + static_cast<std::ptrdiff_t>(path_.size()));
     below.push_back(std::move(leaf));
   }
   if (below.empty()) no_such_path(state_->layout_.leaves(), path_);
@@ -190,7 +197,9 @@ State merge_state(const std::vector<State>& states) {
 
 // -------------------------------------------------------------------------------------- pure dict
 namespace {
-std::string dict_key(const Key& key) { return key.is_name() ? key.name() : std::to_string(key.position()); }
+std::string dict_key(const Key& key) {
+  return key.is_name() ? key.name() : std::to_string(key.position());
+}
 
 std::size_t count_arrays(const reprise::Dict& dict) {
   std::size_t count = 0;
@@ -217,7 +226,8 @@ reprise::Dict to_pure_dict(const State& state) {
   reprise::Dict out;
   for (const Leaf& leaf : state.leaves()) {
     reprise::Dict* at = &out;
-    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i) at = &(*at)[dict_key(leaf.path[i])].dict();
+    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i)
+      at = &(*at)[dict_key(leaf.path[i])].dict();
     (*at)[dict_key(leaf.path.back())] = leaf.value;
   }
   return out;
@@ -232,7 +242,8 @@ State replace_by_pure_dict(const State& state, const reprise::Dict& values, Loca
   State result = state;
   for (const Leaf& leaf : state.leaves()) {
     const reprise::Dict* dict = &values;
-    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i) dict = &dict->dict(dict_key(leaf.path[i]));
+    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i)
+      dict = &dict->dict(dict_key(leaf.path[i]));
     result.set(leaf.path, dict->array(dict_key(leaf.path.back())));
   }
   return result;

@@ -1,13 +1,13 @@
-#include <algorithm>
-#include <iostream>
-#include <map>
-
 #include "nnx/lift.h"
 #include "nnx/record.h"
 #include "nnx/repr.h"
 #include "reprise/errors.h"
 #include "reprise/nnx/summary.h"
 #include "reprise/program.h"
+
+#include <algorithm>
+#include <iostream>
+#include <map>
 
 namespace reprise::nnx::detail {
 
@@ -35,8 +35,9 @@ struct Row {
 };
 
 std::size_t width_of(const std::string& text) {  // in characters, not bytes
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 std::string repeated(const char* text, std::size_t times) {
   std::string out;
@@ -72,7 +73,8 @@ class Table {
     widths_.assign(heading_.cells.size(), 0);
     auto count = [this](const Row& row) {
       for (std::size_t c = 0; c < widths_.size(); ++c) {
-        for (const std::string& line : row.cells[c]) widths_[c] = std::max(widths_[c], width_of(line));
+        for (const std::string& line : row.cells[c])
+          widths_[c] = std::max(widths_[c], width_of(line));
       }
     };
     count(heading_);
@@ -104,7 +106,9 @@ class Table {
   std::vector<std::size_t> widths_;
 };
 
-std::string type_text(const Type& t) { return str(long_name(t.dtype), "[", join(t.shape, ","), "]"); }
+std::string type_text(const Type& t) {
+  return str(long_name(t.dtype), "[", join(t.shape, ","), "]");
+}
 
 class Summary {
  public:
@@ -135,7 +139,8 @@ class Summary {
     }
     table.add(with_totals({{}, {}, {}, {"Total"}}));
     const Tally::Row total = total_.total();
-    return table.text(name + " Summary", "Total Parameters: " + size_text(total.count, total.bytes));
+    return table.text(name + " Summary",
+                      "Total Parameters: " + size_text(total.count, total.bytes));
   }
 
  private:
@@ -144,7 +149,8 @@ class Summary {
   std::vector<Entry> ordered(const std::vector<LayerCall>& calls) const {
     std::vector<Entry> rows;
     auto known = [&](const Module* m) {
-      return m == &root_ || std::any_of(rows.begin(), rows.end(), [m](const Entry& e) { return e.second == m; });
+      return m == &root_ ||
+             std::any_of(rows.begin(), rows.end(), [m](const Entry& e) { return e.second == m; });
     };
     for (const LayerCall& call : calls) {
       for (const Entry& e : modules_) {
@@ -157,13 +163,15 @@ class Summary {
         below = below || (row.first.size() < e.first.size() &&
                           std::equal(row.first.begin(), row.first.end(), e.first.begin()));
       }
-      const bool owns = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& s) { return is_parent(e.first, s); });
+      const bool owns = std::any_of(slots_.begin(), slots_.end(),
+                                    [&](const Slot& s) { return is_parent(e.first, s); });
       if (owns && !below && !known(e.second)) rows.push_back(e);
     }
     return rows;
   }
   static bool is_parent(const Path& path, const Slot& slot) {
-    return slot.path.size() == path.size() + 1 && std::equal(path.begin(), path.end(), slot.path.begin());
+    return slot.path.size() == path.size() + 1 &&
+           std::equal(path.begin(), path.end(), slot.path.begin());
   }
 
   Row with_totals(std::vector<Cell> cells) const {
@@ -180,9 +188,11 @@ class Summary {
       Cell cell;
       Tally tally;
       for (const Slot& slot : slots_) {
-        const bool inside = slot.path.size() > path.size() && std::equal(path.begin(), path.end(), slot.path.begin());
+        const bool inside = slot.path.size() > path.size() &&
+                            std::equal(path.begin(), path.end(), slot.path.begin());
         if (!inside || family(*slot.box->kind).name != kind) continue;
-        if (is_parent(path, slot)) cell.push_back(joined({slot.path.back()}, "") + ": " + type_text(slot.box->value.type()));
+        if (is_parent(path, slot))
+          cell.push_back(joined({slot.path.back()}, "") + ": " + type_text(slot.box->value.type()));
         tally.add(*slot.box->kind, slot.box->value);
       }
       if (!cell.empty()) cell.push_back("");

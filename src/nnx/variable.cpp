@@ -1,12 +1,13 @@
 #include "reprise/nnx/variable.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <cxxabi.h>
-
 #include "reprise/errors.h"
 #include "reprise/nnx/fields.h"
 #include "reprise/program.h"
+
+#include <cxxabi.h>
+
+#include <atomic>
+#include <cstdlib>
 
 namespace reprise::nnx {
 
@@ -52,13 +53,14 @@ std::string type_name(const std::type_info& type) {
 }  // namespace detail
 
 Variable::Variable(const Kind& kind, Array value, std::string tag)
-    : box_(std::make_shared<detail::Box>(
-          detail::Box{std::move(value), &kind, std::move(tag), reprise::detail::current_trace()})) {}
+    : box_(std::make_shared<detail::Box>(detail::Box{std::move(value), &kind, std::move(tag),
+                                                     reprise::detail::current_trace()})) {}
 
 const Array& Variable::get_value(Location at) const {
   const AtUser scope(at);
   if (!box_) fail<TypeError>("variable: it was never given a value");
-  if (!box_->value.defined()) fail<TypeError>("variable: a ", box_->kind->name, " without a value was read");
+  if (!box_->value.defined())
+    fail<TypeError>("variable: a ", box_->kind->name, " without a value was read");
   return box_->value;
 }
 
@@ -67,9 +69,12 @@ void Variable::set_value(const Array& value, Location at) const {
   if (!box_) fail<TypeError>("variable: it was never given a value");
   if (box_->trace != reprise::detail::current_trace()) {
     fail_with_hint<TraceError>(
-        "pass the variable, or the module that holds it, to the transformed function as an argument",
-        "variable: a ", box_->kind->name, " cannot be changed from another trace level than its own, got a ",
-        box_->value.defined() ? to_string(box_->value.type()) : std::string("variable without a value"),
+        "pass the variable, or the module that holds it, to the transformed function as an "
+        "argument",
+        "variable: a ", box_->kind->name,
+        " cannot be changed from another trace level than its own, got a ",
+        box_->value.defined() ? to_string(box_->value.type())
+                              : std::string("variable without a value"),
         " made outside of the function that is being traced");
   }
   box_->value = value;

@@ -1,9 +1,9 @@
 #include "nnx/walk.h"
 
+#include "reprise/nnx/module.h"
+
 #include <algorithm>
 #include <unordered_map>
-
-#include "reprise/nnx/module.h"
 
 namespace reprise::nnx::detail {
 namespace {
@@ -66,10 +66,13 @@ class Walk {
 
 }  // namespace
 
-Leaf Slot::leaf() const { return {path, box ? box->kind : nullptr, box ? box->tag : std::string(), value()}; }
+Leaf Slot::leaf() const {
+  return {path, box ? box->kind : nullptr, box ? box->tag : std::string(), value()};
+}
 
 std::vector<Field> sorted(std::vector<Field> fields) {
-  std::stable_sort(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.key < b.key; });
+  std::stable_sort(fields.begin(), fields.end(),
+                   [](const Field& a, const Field& b) { return a.key < b.key; });
   return fields;
 }
 

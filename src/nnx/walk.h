@@ -1,13 +1,13 @@
 // Walks over modules: every variable and array reachable from a list of members, each once.
 #pragma once
 
+#include "reprise/nnx/state.h"
+
 #include <functional>
 #include <memory>
 #include <string>
 #include <unordered_set>
 #include <vector>
-
-#include "reprise/nnx/state.h"
 
 namespace reprise::nnx::detail {
 
@@ -18,7 +18,7 @@ struct Sown {
 // A place that holds an array: the box of a variable, or an Array member.
 struct Slot {
   Path path;
-  std::shared_ptr<Box> box;   // or
+  std::shared_ptr<Box> box;  // or
   Array* array = nullptr;
   const Array& value() const { return box ? box->value : *array; }
   Leaf leaf() const;

@@ -39,7 +39,8 @@ float windowed_sum(std::vector<float> x) {
 }
 
 // The column that XLA's vectoriser leaves over starts with rounded products.
-float rounded_start(const float* v, const float* m, std::int64_t k, std::int64_t n, std::int64_t column) {
+float rounded_start(const float* v, const float* m, std::int64_t k, std::int64_t n,
+                    std::int64_t column) {
   const std::int64_t rounded = std::min(lanes, k);
   float sum = v[0] * m[column];
   std::int64_t i = 1;
@@ -48,8 +49,8 @@ float rounded_start(const float* v, const float* m, std::int64_t k, std::int64_t
   return sum;
 }
 
-[[gnu::always_inline]] inline void columns(const float* v, const float* m, float* out, std::int64_t k,
-                                           std::int64_t n) {
+[[gnu::always_inline]] inline void columns(const float* v, const float* m, float* out,
+                                           std::int64_t k, std::int64_t n) {
   std::fill(out, out + n, 0.0f);
   for (std::int64_t i = 0; i < k; ++i) {
     for (std::int64_t j = 0; j < n; ++j) out[j] = std::fma(m[i * n + j], v[i], out[j]);
@@ -66,20 +67,21 @@ float rounded_start(const float* v, const float* m, std::int64_t k, std::int64_t
       for (std::int64_t l = 0; l < lanes; ++l) s[l] = std::fma(row[j + l], v[j + l], s[l]);
     }
     for (std::int64_t j = vectors; j < k; ++j) tail = std::fma(row[j], v[j], tail);
-    const float sum = i < grouped ? ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
-                                  : ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    const float sum = i < grouped
+                          ? ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+                          : ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
     out[i] = sum + tail;
   }
 }
 
 // The same arithmetic with and without the instruction; std::fma is exact either way.
 #if defined(__x86_64__)
-[[gnu::target("avx2,fma")]] void columns_fma(const float* v, const float* m, float* out, std::int64_t k,
-                                             std::int64_t n) {
+[[gnu::target("avx2,fma")]] void columns_fma(const float* v, const float* m, float* out,
+                                             std::int64_t k, std::int64_t n) {
   columns(v, m, out, k, n);
 }
-[[gnu::target("avx2,fma")]] void rows_fma(const float* m, const float* v, float* out, std::int64_t n,
-                                          std::int64_t k) {
+[[gnu::target("avx2,fma")]] void rows_fma(const float* m, const float* v, float* out,
+                                          std::int64_t n, std::int64_t k) {
   rows(m, v, out, n, k);
 }
 bool has_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
@@ -95,7 +97,8 @@ bool has_fma() { return false; }
 
 }  // namespace
 
-void vector_times_matrix(const float* v, const float* m, float* out, std::int64_t k, std::int64_t n) {
+void vector_times_matrix(const float* v, const float* m, float* out, std::int64_t k,
+                         std::int64_t n) {
   if (n == 1) {
     *out = single_product(m, v, k);
     return;
@@ -107,7 +110,8 @@ void vector_times_matrix(const float* v, const float* m, float* out, std::int64_
   if (n == 2) out[0] = rounded_start(v, m, k, n, 0);
 }
 
-void matrix_times_vector(const float* m, const float* v, float* out, std::int64_t n, std::int64_t k) {
+void matrix_times_vector(const float* m, const float* v, float* out, std::int64_t n,
+                         std::int64_t k) {
   if (n == 1) {
     *out = single_product(m, v, k);
     return;

@@ -1,9 +1,9 @@
 // The NNX tutorial's problem against Flax: parameters and 1-D results bit for bit.
-#include <doctest/doctest.h>
+#include "nnx/golden.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
-#include "nnx/golden.h"
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 namespace nnx = rp::nnx;

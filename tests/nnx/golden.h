@@ -1,13 +1,14 @@
 // Arrays of tests/golden/flax_cases.json, which Flax made.
 #pragma once
 
+#include "reprise/array.h"
+
+#include <nlohmann/json.hpp>
+
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include "reprise/array.h"
 
 namespace golden {
 
@@ -43,7 +44,8 @@ inline long worst_ulp(const reprise::Array& got, const nlohmann::json& j) {
   const std::vector<float> a = got.to_vector<float>(), b = values(j);
   if (a.size() != b.size()) return -1;
   long worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(ordered(a[i]) - ordered(b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(ordered(a[i]) - ordered(b[i])));
   return worst;
 }
 // The largest difference as a part of the largest magnitude.

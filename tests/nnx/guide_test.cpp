@@ -1,7 +1,8 @@
 // The code of docs/nnx.md, compiled and run; tools/check_snippets.py keeps both alike.
-#include <doctest/doctest.h>
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 #include <iostream>
 #include <sstream>
@@ -47,13 +48,13 @@ TEST_CASE("the guide: modules, state, remat and training") {
   CHECK(y.shape() == rp::Shape{3, 4});
 
   LossScale scale(Array(1024.0));
-  Array half = scale / 2;               // reads like an array
-  scale.set_value(half);                // every holder of the box sees it
+  Array half = scale / 2;  // reads like an array
+  scale.set_value(half);   // every holder of the box sees it
   scale *= 2;
   CHECK(scale.get_value().item<float>() == 1024);
 
   nnx::Rngs streams(0, {{"dropout", 1}});
-  Array key = streams.params();         // from the default stream: there is no stream "params"
+  Array key = streams.params();  // from the default stream: there is no stream "params"
   Array other = streams.dropout();
   CHECK(key.shape() == other.shape());
 
@@ -86,9 +87,10 @@ TEST_CASE("the guide: modules, state, remat and training") {
   CHECK(first.shape().empty());
 
   auto create = nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Block(r); }), {.splits = 12});
-  Block blocks = create(rngs);          // twelve blocks in one: kernels are (12, 4, 4)
-  auto run = nnx::scan(nnx::remat([](Block& block, Array x) { return block(x); }, {.prevent_cse = false}),
-                       {.in_axes = {0, nnx::Carry}, .out_axes = {nnx::Carry}});
+  Block blocks = create(rngs);  // twelve blocks in one: kernels are (12, 4, 4)
+  auto run =
+      nnx::scan(nnx::remat([](Block& block, Array x) { return block(x); }, {.prevent_cse = false}),
+                {.in_axes = {0, nnx::Carry}, .out_axes = {nnx::Carry}});
   Array out = run(blocks, rp::ones({3, 4}));
   CHECK(out.shape() == rp::Shape{3, 4});
 }

@@ -1,11 +1,11 @@
 // Modules, variables, random streams; taking models apart and putting them together.
-#include <doctest/doctest.h>
+#include "nnx/checks.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
-#include <sstream>
+#include <doctest/doctest.h>
 
-#include "nnx/checks.h"
+#include <sstream>
 
 namespace rp = reprise;
 namespace nnx = rp::nnx;
@@ -50,22 +50,27 @@ TEST_CASE("a state has the paths of all variables, members in the order of their
   nnx::Rngs rngs(0);
   const Model model(rngs);
   CHECK(paths(nnx::state(model)) ==
-        std::vector<std::string>{"bn/bias", "bn/mean", "bn/scale", "bn/var", "dropout/rngs/count", "dropout/rngs/key",
-                                 "layers/0/bias", "layers/0/kernel", "layers/1/bias", "layers/1/kernel", "scale",
-                                 "table"});
-  CHECK(paths(nnx::state(model, nnx::OfType<nnx::BatchStat>)) == std::vector<std::string>{"bn/mean", "bn/var"});
+        std::vector<std::string>{"bn/bias", "bn/mean", "bn/scale", "bn/var", "dropout/rngs/count",
+                                 "dropout/rngs/key", "layers/0/bias", "layers/0/kernel",
+                                 "layers/1/bias", "layers/1/kernel", "scale", "table"});
+  CHECK(paths(nnx::state(model, nnx::OfType<nnx::BatchStat>)) ==
+        std::vector<std::string>{"bn/mean", "bn/var"});
   CHECK(paths(nnx::state(model, nnx::OfType<nnx::RngState>)).size() == 2);
   CHECK(paths(nnx::state(model, nnx::OfType<LossScale>)) == std::vector<std::string>{"scale"});
   CHECK(paths(nnx::state(model, "default")).size() == 2);  // by tag
-  CHECK(paths(nnx::state(model, nnx::All({nnx::OfType<nnx::Param>, nnx::PathContains("layers")}))).size() == 4);
+  CHECK(paths(nnx::state(model, nnx::All({nnx::OfType<nnx::Param>, nnx::PathContains("layers")})))
+            .size() == 4);
   CHECK(paths(nnx::state(model, nnx::Not({nnx::OfType<nnx::Param>, nnx::OfType<nnx::RngState>}))) ==
         std::vector<std::string>{"bn/mean", "bn/var", "scale", "table"});
   CHECK(paths(nnx::state(model, nnx::PathIn({{"layers", 1, "bias"}}))).size() == 1);
-  CHECK(paths(nnx::state(model, [](const nnx::Leaf& leaf) { return leaf.kind == nullptr; })).size() == 1);
+  CHECK(paths(nnx::state(model, [](const nnx::Leaf& leaf) {
+          return leaf.kind == nullptr;
+        })).size() == 1);
   CHECK(nnx::state(model, false).empty());
   CHECK(nnx::state(model, nnx::Everything()).size() == 12);
   CHECK(nnx::state(model, nnx::Nothing()).empty());
-  const auto [params, stats] = nnx::state(model, nnx::OfType<nnx::Param>, nnx::OfType<nnx::BatchStat>);
+  const auto [params, stats] =
+      nnx::state(model, nnx::OfType<nnx::Param>, nnx::OfType<nnx::BatchStat>);
   CHECK(params.size() == 6);
   CHECK(stats.size() == 2);
   const Array kernel = params["layers"][0]["kernel"];
@@ -95,7 +100,8 @@ TEST_CASE("split takes a model apart, merge puts it together with new variables"
 
   CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::split(model, nnx::OfType<nnx::Param>); }),
                  "every leaf must match a filter, got ('bn', 'mean') of kind BatchStat");
-  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::split(model, nnx::OfType<nnx::Param>); }), "rp::ellipsis");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::split(model, nnx::OfType<nnx::Param>); }),
+                 "rp::ellipsis");
   CHECK_MENTIONS(message<rp::TypeError>([&, &def = graphdef, &p = params] { nnx::merge(def, p); }),
                  "a value is missing, got none for ('bn', 'mean')");
 }
@@ -163,7 +169,9 @@ TEST_CASE("states convert to dictionaries of arrays and back") {
   CHECK(floats(doubled["bn"]["scale"]) == std::vector<float>{2, 2, 2});
   CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::replace_by_pure_dict(params, rp::Dict()); }),
                  "got 0 for 6");
-  CHECK_MENTIONS(message<rp::TypeError>([&] { params.at({"bn", "nothing"}); }),
+  CHECK_MENTIONS(message<rp::TypeError>([&] {
+                   params.at({"bn", "nothing"});
+                 }),
                  "no such path, got ('bn', 'nothing') where the paths are ('bn', 'bias')");
   CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::merge_state(params, params); }), "twice");
 }
@@ -181,7 +189,9 @@ TEST_CASE("train and eval set deterministic and use_running_average everywhere")
   CHECK(model.bn.use_running_average == false);
   model.set_attributes({{"deterministic", true}});
   CHECK(model.dropout.deterministic == true);
-  CHECK_MENTIONS(message<rp::TypeError>([&] { model.set_attributes({{"nothing", true}}); }),
+  CHECK_MENTIONS(message<rp::TypeError>([&] {
+                   model.set_attributes({{"nothing", true}});
+                 }),
                  "no module has a bool member of this name, got 'nothing' for a Model");
 }
 
@@ -194,12 +204,14 @@ TEST_CASE("lists behave like lists") {
   CHECK(list.pop().get_value().item<float>() == 2);
   CHECK(list.pop(0).get_value().item<float>() == -1);
   CHECK(list.slice(0, -1).size() == 1);
-  CHECK_MENTIONS(message<rp::TypeError>([&] { list[2]; }), "index out of bounds, got 2 for a list of 2");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { list[2]; }),
+                 "index out of bounds, got 2 for a list of 2");
   nnx::Dict<nnx::Param> dict{{"a", nnx::Param(Array(1.0))}};
   dict.set("b", nnx::Param(Array(2.0)));
   CHECK(dict["b"].get_value().item<float>() == 2);
   CHECK(paths(nnx::state(dict)) == std::vector<std::string>{"a", "b"});
-  CHECK_MENTIONS(message<rp::TypeError>([&] { dict["c"]; }), "no such key, got 'c' where the keys are a, b");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { dict["c"]; }),
+                 "no such key, got 'c' where the keys are a, b");
 }
 
 TEST_CASE("sow keeps values until pop takes them") {
@@ -220,11 +232,14 @@ TEST_CASE("sow keeps values until pop takes them") {
   CHECK(paths(sown) == std::vector<std::string>{"hidden/0", "hidden/1", "hidden/2"});
   CHECK(sown["hidden"][2].get_value().item<float>() == 6);
   CHECK(nnx::pop(module, true).empty());
-  CHECK_MENTIONS(message<rp::TypeError>([&] { module.sow("w", Array(1.0)); }), "has a member of this name, got 'w'");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { module.sow("w", Array(1.0)); }),
+                 "has a member of this name, got 'w'");
 }
 
 TEST_CASE("streams count, fall back to the default, fork and split") {
-  auto words = [](const Array& key) { return rp::random::key_data(key).to_vector<std::uint32_t>(); };
+  auto words = [](const Array& key) {
+    return rp::random::key_data(key).to_vector<std::uint32_t>();
+  };
   const Array root = rp::random::key(0);
   nnx::Rngs rngs(0);
   CHECK(words(rngs.params()) == words(rp::random::fold_in(root, 0)));
@@ -233,17 +248,21 @@ TEST_CASE("streams count, fall back to the default, fork and split") {
   nnx::Rngs two({{"params", 5}, {"dropout", rp::random::PRNGKey(6)}});
   CHECK(words(two.params()) == words(rp::random::fold_in(rp::random::key(5), 0)));
   CHECK(words(two["dropout"]()) == words(rp::random::fold_in(rp::random::key(6), 0)));
-  CHECK_MENTIONS(message<rp::TypeError>([&] { two(); }), "no default one, got 'default' where the streams are 'params', 'dropout'");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { two(); }),
+                 "no default one, got 'default' where the streams are 'params', 'dropout'");
   CHECK_MENTIONS(message<rp::TypeError>([&] { two["other"]; }), "got 'other'");
-  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::Rngs(Array(1.5)); }), "a key must be a key<fry> or its two words u32[2], got f32[]");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::Rngs(Array(1.5)); }),
+                 "a key must be a key<fry> or its two words u32[2], got f32[]");
   CHECK(words(nnx::Rngs(-1).stream("default").key) == std::vector<std::uint32_t>{0, 0xffffffff});
   CHECK(words(nnx::Rngs((1l << 40) + 3).stream("default").key) == std::vector<std::uint32_t>{0, 3});
   const nnx::Rngs forked = rngs.fork();
   CHECK(words(forked.stream("default").key) == words(rp::random::fold_in(root, 3)));
   const nnx::Rngs split = rngs.split(2);
-  CHECK(words(split.stream("default").key) == words(rp::random::split(rp::random::fold_in(root, 4), 2)));
+  CHECK(words(split.stream("default").key) ==
+        words(rp::random::split(rp::random::fold_in(root, 4), 2)));
   CHECK(split.stream("default").count.shape() == rp::Shape{2});
-  CHECK_MENTIONS(message<rp::TypeError>([&] { split.params(); }), "a stream that was split cannot be drawn from");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { split.params(); }),
+                 "a stream that was split cannot be drawn from");
 }
 
 TEST_CASE("split_rngs splits for a while, reseed starts again") {
@@ -255,7 +274,10 @@ TEST_CASE("split_rngs splits for a while, reseed starts again") {
     const auto scope = nnx::split_rngs(model, {.splits = 4});
     CHECK(stream.key.shape() == rp::Shape{4});
     CHECK(stream.count.shape() == rp::Shape{4});
-    CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::reseed(model, {{"default", 1}}); }), "the stream was split");
+    CHECK_MENTIONS(message<rp::TypeError>([&] {
+                     nnx::reseed(model, {{"default", 1}});
+                   }),
+                   "the stream was split");
   }
   CHECK(rp::random::key_data(stream.key).to_vector<std::uint32_t>() == before);
   CHECK(stream.count.get_value().item<int>() == 1);
@@ -264,8 +286,9 @@ TEST_CASE("split_rngs splits for a while, reseed starts again") {
     CHECK(stream.key.shape().empty());
   }
   nnx::reseed(model, {{"default", 9}});
-  CHECK(rp::random::key_data(stream.key).to_vector<std::uint32_t>() ==
-        rp::random::key_data(rp::random::fold_in(rp::random::key(9), 0)).to_vector<std::uint32_t>());
+  CHECK(
+      rp::random::key_data(stream.key).to_vector<std::uint32_t>() ==
+      rp::random::key_data(rp::random::fold_in(rp::random::key(9), 0)).to_vector<std::uint32_t>());
   CHECK(stream.count.get_value().item<int>() == 0);
 }
 
@@ -275,18 +298,23 @@ TEST_CASE("variables and modules print as Flax prints them") {
   std::ostringstream out;
   out << model;
   const std::string text = out.str();
-  CHECK(text.starts_with("Model( # Param: 30 (120 B), BatchStat: 6 (24 B), RngState: 2 (12 B), LossScale: 1 (4 B), "
-                         "Total: 39 (160 B)\n  layers=List([\n    Linear( # Param: 12 (48 B)\n      kernel=Param( # 9 (36 B)\n"
-                         "        value=Array(shape=(3, 3), dtype=dtype('float32'))\n      ),"));
+  CHECK(text.starts_with(
+      "Model( # Param: 30 (120 B), BatchStat: 6 (24 B), RngState: 2 (12 B), LossScale: 1 (4 B), "
+      "Total: 39 (160 B)\n  layers=List([\n    Linear( # Param: 12 (48 B)\n      kernel=Param( # 9 "
+      "(36 B)\n"
+      "        value=Array(shape=(3, 3), dtype=dtype('float32'))\n      ),"));
   CHECK_MENTIONS(text, "  name='abc',\n  k=3\n)");
   CHECK_MENTIONS(text, "deterministic=False");
-  CHECK_MENTIONS(text, "count=RngCount( # 1 (4 B)\n        value=Array(0, dtype=uint32),\n        tag='default'\n      )");
+  CHECK_MENTIONS(text,
+                 "count=RngCount( # 1 (4 B)\n        value=Array(0, dtype=uint32),\n        "
+                 "tag='default'\n      )");
   out.str("");
   out << nnx::Param(rp::ones({2}));
   CHECK_MENTIONS(out.str(), "Param( # 2 (8 B)\n  value=Array([1");
   out.str("");
   out << nnx::state(model, nnx::PathContains("bn"));
-  CHECK_MENTIONS(out.str(), "State({\n  'bn': {\n    'bias': Param( # 3 (12 B)\n      value=Array([0");
+  CHECK_MENTIONS(out.str(),
+                 "State({\n  'bn': {\n    'bias': Param( # 3 (12 B)\n      value=Array([0");
 }
 
 TEST_CASE("variables read like arrays and can be changed") {

@@ -1,12 +1,12 @@
 // nnx::remat: the same values and gradients as without, state written once, golden numbers of Flax.
-#include <doctest/doctest.h>
+#include "nnx/checks.h"
+#include "nnx/golden.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
-#include <cmath>
+#include <doctest/doctest.h>
 
-#include "nnx/checks.h"
-#include "nnx/golden.h"
+#include <cmath>
 
 namespace rp = reprise;
 namespace nnx = rp::nnx;
@@ -41,7 +41,8 @@ double worst_difference(const nnx::State& a, const nnx::State& b) {
   double difference = 0, largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     REQUIRE(a.leaf(i).path == b.leaf(i).path);
-    difference = std::max(difference, rp::max(rp::abs(a.leaf(i).value - b.leaf(i).value)).item<double>());
+    difference =
+        std::max(difference, rp::max(rp::abs(a.leaf(i).value - b.leaf(i).value)).item<double>());
     largest = std::max(largest, rp::max(rp::abs(b.leaf(i).value)).item<double>());
   }
   return difference / largest;
@@ -69,7 +70,8 @@ TEST_CASE("remat with batch norm and dropout gives Flax's outputs, statistics an
 TEST_CASE("scan over remat blocks made by vmap gives Flax's numbers") {
   const auto& c = golden::flax().at("nnx_scan_of_remat_seed1_3x4");
   nnx::Rngs rngs(1);
-  const auto create = nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Block(r); }), {.splits = 3});
+  const auto create =
+      nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Block(r); }), {.splits = 3});
   Block blocks = create(rngs);
   CHECK(rngs.stream("default").count.get_value().item<int>() == 1);
   CHECK(golden::worst_ulp(blocks.linear.kernel, c.at("kernel")) == 0);
@@ -83,7 +85,9 @@ TEST_CASE("scan over remat blocks made by vmap gives Flax's numbers") {
 TEST_CASE("remat equals no remat with dropout and batch norm, eager and compiled") {
   const Array x = rp::random::normal(rp::random::key(7), {6, 4});
   const auto loss_plain = [](Net& net, Array in) { return rp::sum(rp::square(net(in))); };
-  const auto loss_remat = [](Net& net, Array in) { return rp::sum(rp::square(nnx::remat(forward)(net, in))); };
+  const auto loss_remat = [](Net& net, Array in) {
+    return rp::sum(rp::square(nnx::remat(forward)(net, in)));
+  };
   nnx::Rngs rngs_a(3), rngs_b(3), rngs_c(3);
   Net plain(rngs_a), remat(rngs_b), compiled(rngs_c);
   const auto jitted = nnx::jit(nnx::value_and_grad(loss_remat));
@@ -107,10 +111,11 @@ TEST_CASE("remat equals no remat with dropout and batch norm, eager and compiled
 TEST_CASE("a bare variable that counts inside remat counts once") {
   const nnx::Param w(rp::ones({3})), b(rp::zeros({3}));
   const nnx::BatchStat count(rp::array(0, rp::int32));
-  const auto f = nnx::remat([](const nnx::Param& weight, const nnx::Param& bias, const nnx::BatchStat& calls, Array x) {
-    calls += 1;
-    return rp::sum(weight * x + bias);
-  });
+  const auto f = nnx::remat(
+      [](const nnx::Param& weight, const nnx::Param& bias, const nnx::BatchStat& calls, Array x) {
+        calls += 1;
+        return rp::sum(weight * x + bias);
+      });
   const auto [loss, grads] = nnx::value_and_grad<0, 1>(f)(w, b, count, rp::array({1.0, 2.0, 3.0}));
   CHECK(loss.item<float>() == 6);
   CHECK(floats(std::get<0>(grads)) == std::vector<float>{1, 2, 3});
@@ -122,7 +127,9 @@ TEST_CASE("a rematted method differentiates to a state of its module") {
   nnx::Rngs rngs(0);
   Block block(rngs);
   const auto call = nnx::remat(&Block::operator());
-  const auto loss = [call](Block& b, Array x, Array y) { return rp::mean(rp::square(y - call(b, x))); };
+  const auto loss = [call](Block& b, Array x, Array y) {
+    return rp::mean(rp::square(y - call(b, x)));
+  };
   const auto [value, grads] = nnx::value_and_grad(loss)(block, rp::ones({1, 4}), rp::ones({1, 4}));
   CHECK(value.shape().empty());
   CHECK(std::is_same_v<std::decay_t<decltype(grads)>, nnx::State>);
@@ -130,7 +137,8 @@ TEST_CASE("a rematted method differentiates to a state of its module") {
   CHECK(grads.at({"linear", "bias"}).shape() == rp::Shape{4});
 }
 
-TEST_CASE("a stack of linear layers made by vmap runs by scan over remat, as method and as function") {
+TEST_CASE(
+    "a stack of linear layers made by vmap runs by scan over remat, as method and as function") {
   struct Stack : nnx::Module {
     nnx::Linear linear;
     explicit Stack(const nnx::Rngs& rngs) : linear(3, 3, rngs) {}
@@ -141,14 +149,16 @@ TEST_CASE("a stack of linear layers made by vmap runs by scan over remat, as met
     REPRISE_FIELDS(linear)
   };
   nnx::Rngs rngs(0);
-  const auto create = nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Stack(r); }), {.splits = 5});
+  const auto create =
+      nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Stack(r); }), {.splits = 5});
   Stack stack = create(rngs);
   CHECK(stack.linear.kernel.shape() == rp::Shape{5, 3, 3});
   CHECK(stack.linear.bias->shape() == rp::Shape{5, 3});
   const nnx::ScanOptions along{.in_axes = {0, nnx::Carry}, .out_axes = {nnx::Carry}};
   const Array x = rp::ones({1, 3});
   const Array by_method = nnx::scan(nnx::remat(&Stack::step), along)(stack, x);
-  const Array by_function = nnx::scan(nnx::remat([](Stack& s, Array in) { return s.step(in); }), along)(stack, x);
+  const Array by_function =
+      nnx::scan(nnx::remat([](Stack& s, Array in) { return s.step(in); }), along)(stack, x);
   CHECK(by_method.shape() == rp::Shape{1, 3});
   CHECK(floats(by_method) == floats(by_function));
 }
@@ -159,13 +169,15 @@ TEST_CASE("remat around a function with its own derivative rule, also compiled")
     int z = 0;
     REPRISE_FIELDS(x, y, z)
   };
-  const auto rule = rp::custom_vjp(
-      [](Array x, Array y) { return rp::sin(x) * y; },
-      [](Array x, Array y) { return std::pair{rp::sin(x) * y, std::tuple{rp::cos(x), rp::sin(x), y}}; },
-      [](std::tuple<Array, Array, Array> saved, Array ct) {
-        const auto& [cos_x, sin_x, y] = saved;
-        return std::tuple{cos_x * ct * y, sin_x * ct};
-      });
+  const auto rule =
+      rp::custom_vjp([](Array x, Array y) { return rp::sin(x) * y; },
+                     [](Array x, Array y) {
+                       return std::pair{rp::sin(x) * y, std::tuple{rp::cos(x), rp::sin(x), y}};
+                     },
+                     [](std::tuple<Array, Array, Array> saved, Array ct) {
+                       const auto& [cos_x, sin_x, y] = saved;
+                       return std::tuple{cos_x * ct * y, sin_x * ct};
+                     });
   const auto f = nnx::remat([rule](Foo& foo) {
     ++foo.z;
     return rule(foo.x.get_value(), foo.y.get_value());
@@ -188,13 +200,16 @@ TEST_CASE("policies decide what remat saves of a module's function") {
   const auto residuals = [&def = graphdef, &s = state](const rp::CheckpointOptions& options) {
     const auto f = [&def, options](nnx::State values, Array x) {
       Block b = nnx::merge(def, values);
-      const auto forward_block = nnx::remat([](Block& m, Array in) { return rp::sin(m(in)); }, options);
+      const auto forward_block =
+          nnx::remat([](Block& m, Array in) { return rp::sin(m(in)); }, options);
       return rp::sum(forward_block(b, x));
     };
     return rp::residual_report(f, s, rp::ones({2, 4})).computed_bytes();
   };
-  const std::size_t nothing = residuals({}), dots = residuals({.policy = rp::checkpoint_policies::dots_saveable}),
-                    everything = residuals({.policy = rp::checkpoint_policies::everything_saveable});
+  const std::size_t nothing = residuals({}),
+                    dots = residuals({.policy = rp::checkpoint_policies::dots_saveable}),
+                    everything =
+                        residuals({.policy = rp::checkpoint_policies::everything_saveable});
   CHECK(nothing == 0);
   CHECK(dots == 2 * 4 * sizeof(float));
   CHECK(everything > dots);

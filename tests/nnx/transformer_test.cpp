@@ -1,9 +1,9 @@
 // A transformer of twelve blocks, scanned and rematerialised, trains compiled as it does without.
-#include <doctest/doctest.h>
+#include "nnx/checks.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
-#include "nnx/checks.h"
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 namespace nnx = rp::nnx;
@@ -94,9 +94,15 @@ Training train(Mode mode, int steps) {
   Training result;
   // Of the gradient alone: a whole step can use the space of the new parameters meanwhile.
   const Array larger = rp::zeros({16, 65}, rp::int32);
-  result.temp_bytes = nnx::jit(nnx::value_and_grad(loss_of)).lower(model, larger).compile().memory_analysis().temp_bytes;
-  for (int i = 0; i < steps; ++i) result.losses.push_back(step(model, optimizer, tokens).item<float>());
-  CHECK(model.blocks.dropout.rngs->count.get_value().to_vector<int>() == std::vector<int>(depth, steps));
+  result.temp_bytes = nnx::jit(nnx::value_and_grad(loss_of))
+                          .lower(model, larger)
+                          .compile()
+                          .memory_analysis()
+                          .temp_bytes;
+  for (int i = 0; i < steps; ++i)
+    result.losses.push_back(step(model, optimizer, tokens).item<float>());
+  CHECK(model.blocks.dropout.rngs->count.get_value().to_vector<int>() ==
+        std::vector<int>(depth, steps));
   CHECK(optimizer.step.get_value().item<int>() == steps);
   return result;
 }
@@ -105,20 +111,25 @@ Training train(Mode mode, int steps) {
 
 TEST_CASE("a transformer of twelve scanned remat blocks trains as without remat, in less memory") {
   constexpr int steps = 50;
-  const Training plain = train(Mode::plain, steps), nothing = train(Mode::nothing, steps), dots = train(Mode::dots, steps);
+  const Training plain = train(Mode::plain, steps), nothing = train(Mode::nothing, steps),
+                 dots = train(Mode::dots, steps);
   double worst = 0;
   for (int i = 0; i < steps; ++i) {
     const auto k = static_cast<std::size_t>(i);
-    worst = std::max({worst, std::abs(static_cast<double>(nothing.losses[k]) - plain.losses[k]) / plain.losses[k],
-                      std::abs(static_cast<double>(dots.losses[k]) - plain.losses[k]) / plain.losses[k]});
+    worst = std::max(
+        {worst,
+         std::abs(static_cast<double>(nothing.losses[k]) - plain.losses[k]) / plain.losses[k],
+         std::abs(static_cast<double>(dots.losses[k]) - plain.losses[k]) / plain.losses[k]});
   }
-  MESSAGE("loss " << plain.losses.front() << " -> " << plain.losses.back() << ", worst relative difference " << worst
-                  << "; temporaries: plain " << plain.temp_bytes << ", nothing saved " << nothing.temp_bytes
-                  << ", dots saved " << dots.temp_bytes);
+  MESSAGE("loss " << plain.losses.front() << " -> " << plain.losses.back()
+                  << ", worst relative difference " << worst << "; temporaries: plain "
+                  << plain.temp_bytes << ", nothing saved " << nothing.temp_bytes << ", dots saved "
+                  << dots.temp_bytes);
   CHECK(plain.losses.back() < 0.3f * plain.losses.front());
   CHECK(worst < 1e-5);
-  // Twelve inputs of blocks and the values of one block, instead of the values of all. Without a policy the
-  // compiler recomputes what is cheap anyway, which leaves about what dots_saveable saves.
+  // Twelve inputs of blocks and the values of one block, instead of the values of all. Without a
+  // policy the compiler recomputes what is cheap anyway, which leaves about what dots_saveable
+  // saves.
   CHECK(5 * nothing.temp_bytes < plain.temp_bytes);
   CHECK(100 * dots.temp_bytes < 101 * plain.temp_bytes);
 }

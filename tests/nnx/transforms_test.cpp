@@ -1,9 +1,9 @@
 // jit, grad, vmap, scan of functions that take modules.
-#include <doctest/doctest.h>
+#include "nnx/checks.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
-#include "nnx/checks.h"
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 namespace nnx = rp::nnx;
@@ -43,7 +43,8 @@ TEST_CASE("jit traces once per structure, types and static values, and writes st
   Counter a, b;
   CHECK(step(a, rp::ones({2})).to_vector<float>() == std::vector<float>{1, 1});
   CHECK(step(a, rp::ones({2})).to_vector<float>() == std::vector<float>{2, 2});
-  CHECK(step(b, rp::ones({2})).to_vector<float>() == std::vector<float>{1, 1});  // another module, same program
+  CHECK(step(b, rp::ones({2})).to_vector<float>() ==
+        std::vector<float>{1, 1});  // another module, same program
   CHECK(a.count.get_value().item<int>() == 2);
   CHECK(traces == 1);
   b.calls = 5;
@@ -132,10 +133,12 @@ TEST_CASE("a variable that was not passed cannot be changed inside") {
     c.count += 1;
     return x;
   };
-  for (const std::string& text : {message<rp::TraceError>([&] { nnx::remat(captures)(Array(1.0)); }),
-                                  message<rp::TraceError>([&] { nnx::jit(captures)(Array(1.0)); }),
-                                  message<rp::TraceError>([&] { rp::jit(captures)(Array(1.0)); })}) {
-    CHECK_MENTIONS(text, "a Variable cannot be changed from another trace level than its own, got a i32[]");
+  for (const std::string& text :
+       {message<rp::TraceError>([&] { nnx::remat(captures)(Array(1.0)); }),
+        message<rp::TraceError>([&] { nnx::jit(captures)(Array(1.0)); }),
+        message<rp::TraceError>([&] { rp::jit(captures)(Array(1.0)); })}) {
+    CHECK_MENTIONS(
+        text, "a Variable cannot be changed from another trace level than its own, got a i32[]");
     CHECK_MENTIONS(text, "pass the variable, or the module that holds it");
     CHECK_MENTIONS(text, "transforms_test.cpp:");
   }
@@ -152,7 +155,8 @@ TEST_CASE("methods are functions of their module") {
   nnx::Rngs rngs(0);
   Block block(rngs);
   const Array x = rp::ones({3});
-  CHECK(floats(nnx::remat(&Block::forward)(block, x, true)) == floats(block.linear(block.linear(x))));
+  CHECK(floats(nnx::remat(&Block::forward)(block, x, true)) ==
+        floats(block.linear(block.linear(x))));
   CHECK(floats(nnx::jit(&Block::forward)(block, x, false)).size() == 3);
 }
 
@@ -160,14 +164,12 @@ TEST_CASE("static arguments are seen as they are") {
   nnx::Rngs rngs(0);
   Block block(rngs);
   const Array x = rp::ones({3});
-  const auto f = nnx::remat(nnx::static_argnums<2>([](auto& b, Array in, auto train) {
-    return train ? b.linear(in) : in;
-  }));
+  const auto f = nnx::remat(nnx::static_argnums<2>(
+      [](auto& b, Array in, auto train) { return train ? b.linear(in) : in; }));
   CHECK(floats(f(block, x, true)) == floats(block.linear(x)));
   CHECK(floats(f(block, x, false)) == floats(x));
-  const auto jitted = nnx::jit(nnx::static_argnums<2>([](auto& b, Array in, auto train) {
-    return train ? b.linear(in) : in;
-  }));
+  const auto jitted = nnx::jit(nnx::static_argnums<2>(
+      [](auto& b, Array in, auto train) { return train ? b.linear(in) : in; }));
   CHECK(floats(jitted(block, x, false)) == floats(x));
   CHECK(floats(jitted(block, x, true)) != floats(x));
 }
@@ -183,7 +185,8 @@ TEST_CASE("grad chooses by filter and by argument, and hands on the rest") {
   const nnx::State kernels = nnx::grad(loss, {.wrt = nnx::PathContains("kernel")})(block, x);
   CHECK(kernels.size() == 1);
   CHECK(floats(kernels["linear"]["kernel"]) == floats(all["linear"]["kernel"]));
-  const nnx::State biases = nnx::grad(loss, {.diff_states = {{0, nnx::PathContains("bias")}}})(block, x);
+  const nnx::State biases =
+      nnx::grad(loss, {.diff_states = {{0, nnx::PathContains("bias")}}})(block, x);
   CHECK(biases.size() == 1);
   const Array dx = nnx::grad<1>(loss)(block, x);
   CHECK(dx.shape() == rp::Shape{3});
@@ -196,9 +199,12 @@ TEST_CASE("grad chooses by filter and by argument, and hands on the rest") {
   const auto [state, aux] = nnx::grad(with_aux, nnx::has_aux)(block, x);
   CHECK(floats(aux) == floats(value.second));
   CHECK(floats(state["linear"]["bias"]) == std::vector<float>{1, 1, 1});
-  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::grad(loss, {.diff_states = {{1, true}}})(block, x); }),
+  CHECK_MENTIONS(message<rp::TypeError>([&] {
+                   nnx::grad(loss, {.diff_states = {{1, true}}})(block, x);
+                 }),
                  "DiffState needs an argument that is differentiated, got argument 1");
-  CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::grad(loss, {.wrt = nnx::OfType<nnx::RngState>})(block, x); }),
+  CHECK_MENTIONS(message<rp::TypeError>(
+                     [&] { nnx::grad(loss, {.wrt = nnx::OfType<nnx::RngState>})(block, x); }),
                  "the argument must be floating, got u32[] (args[0].dropout.rngs.count)");
 }
 
@@ -219,21 +225,24 @@ TEST_CASE("vmap maps modules along axes, also by kinds of state") {
   nnx::Rngs other(1);
   Block one(other);
   const nnx::StateAxes axes{{nnx::OfType<nnx::RngState>, 0}, {rp::ellipsis, std::nullopt}};
-  const auto batched = nnx::split_rngs(nnx::vmap([](Block& b, Array in) { return b(in); }, {.in_axes = {axes, 0}}),
-                                       {.splits = 5});
+  const auto batched = nnx::split_rngs(
+      nnx::vmap([](Block& b, Array in) { return b(in); }, {.in_axes = {axes, 0}}), {.splits = 5});
   CHECK(batched(one, x).shape() == rp::Shape{5, 3});
   CHECK(one.dropout.rngs->key.shape().empty());
   CHECK_MENTIONS(message<rp::TypeError>([&] {
                    nnx::vmap([](Block& b, Array in) { return b(in); },
-                             {.in_axes = {nnx::StateAxes{{nnx::OfType<nnx::Param>, 0}}, 0}})(blocks, x);
+                             {.in_axes = {nnx::StateAxes{{nnx::OfType<nnx::Param>, 0}}, 0}})(blocks,
+                                                                                             x);
                  }),
                  "StateAxes must cover every leaf, got ('dropout', 'rngs', 'count')");
+  CHECK_MENTIONS(
+      message<rp::TypeError>([&] {
+        nnx::vmap([](Block& b, Array in) { return b(in); }, {.in_axes = {0, 0, 0}})(blocks, x);
+      }),
+      "in_axes must have one entry for all or one each, got 3 for 2");
   CHECK_MENTIONS(message<rp::TypeError>([&] {
-                   nnx::vmap([](Block& b, Array in) { return b(in); }, {.in_axes = {0, 0, 0}})(blocks, x);
-                 }),
-                 "in_axes must have one entry for all or one each, got 3 for 2");
-  CHECK_MENTIONS(message<rp::TypeError>([&] {
-                   nnx::vmap([](Block& b, Array in) { return b(in); }, {.in_axes = {nnx::Carry, 0}})(blocks, x);
+                   nnx::vmap([](Block& b, Array in) { return b(in); },
+                             {.in_axes = {nnx::Carry, 0}})(blocks, x);
                  }),
                  "there is no carry");
 }
@@ -245,7 +254,8 @@ TEST_CASE("scan carries, stacks and goes along axes") {
     nnx::Cache seen{rp::zeros({1, 3})};
     REPRISE_FIELDS(w, total, seen)
   };
-  const nnx::StateAxes axes{{nnx::OfType<nnx::Param>, 1}, {nnx::OfType<nnx::Cache>, -1}, {rp::ellipsis, nnx::Carry}};
+  const nnx::StateAxes axes{
+      {nnx::OfType<nnx::Param>, 1}, {nnx::OfType<nnx::Cache>, -1}, {rp::ellipsis, nnx::Carry}};
   const auto run = nnx::scan(
       [](Cell& cell, Array carry, Array x) {
         const Array y = carry + rp::sum(cell.w) * x;
@@ -262,17 +272,27 @@ TEST_CASE("scan carries, stacks and goes along axes") {
   CHECK(floats(cell.seen) == std::vector<float>{1, 3, 9});
   CHECK(cell.w.shape() == rp::Shape{1, 3});
 
-  const auto backwards = nnx::scan([](Array carry, Array x) { return std::pair{carry * 2 + x, carry}; },
-                                   {.reverse = true});
+  const auto backwards = nnx::scan(
+      [](Array carry, Array x) {
+        return std::pair{carry * 2 + x, carry};
+      },
+      {.reverse = true});
   CHECK(backwards(Array(0.0), rp::array({1.0, 2.0})).first.item<float>() == 5);
+  CHECK_MENTIONS(
+      message<rp::TypeError>([&] {
+        nnx::scan(
+            [](Cell& c, Array carry) {
+              c.total += 1;
+              return carry;
+            },
+            {.in_axes = {std::nullopt, nnx::Carry}, .out_axes = {nnx::Carry}, .length = 3})(
+            cell, Array(0.0));
+      }),
+      "a variable that is the same in all steps cannot be changed, got (0, 'total')");
   CHECK_MENTIONS(message<rp::TypeError>([&] {
-                   nnx::scan([](Cell& c, Array carry) { c.total += 1; return carry; },
-                             {.in_axes = {std::nullopt, nnx::Carry}, .out_axes = {nnx::Carry}, .length = 3})(cell, Array(0.0));
-                 }),
-                 "a variable that is the same in all steps cannot be changed, got (0, 'total')");
-  CHECK_MENTIONS(message<rp::TypeError>([&] {
-                   nnx::scan([](Array carry, Array) { return std::pair{std::vector<Array>{carry, carry}, carry}; })(
-                       Array(0.0), rp::ones({2}));
+                   nnx::scan([](Array carry, Array) {
+                     return std::pair{std::vector<Array>{carry, carry}, carry};
+                   })(Array(0.0), rp::ones({2}));
                  }),
                  "must have the structure of the carry that is passed, got 2 arrays for 1");
   CHECK_MENTIONS(message<rp::TypeError>([&] { nnx::scan([](Array c) { return c; })(Array(0.0)); }),
@@ -291,6 +311,40 @@ TEST_CASE("lower tells the memory of a step before it runs") {
   CHECK(block.dropout.rngs->count.get_value().item<int>() == 0);  // nothing ran
   step(block, x);
   CHECK(block.dropout.rngs->count.get_value().item<int>() == 1);
+}
+
+TEST_CASE("donated modules give the memory of changed variables to their new values") {
+  struct Big : nnx::Module {
+    nnx::Param w{rp::ones({1024, 64})}, frozen{rp::ones({1024, 64})};
+    REPRISE_FIELDS(w, frozen)
+  };
+  Big big;
+  const auto step = nnx::jit(
+      [](Big& b, Array x) {
+        b.w.set_value(b.w * x + b.frozen);
+        return x + 1;
+      },
+      {.donate_argnums = {0}});
+  const Array kept = big.frozen;
+  const auto analysis = step.lower(big, Array(2.0)).compile().memory_analysis();
+  CHECK(analysis.alias_bytes == 1024 * 64 * sizeof(float));
+  for (int i = 0; i < 3; ++i) {
+    const float* const before = big.w.get_value().data<float>().data();
+    step(big, Array(2.0));
+    CHECK(big.w.get_value().data<float>().data() == before);
+  }
+  CHECK(step.lower(big, Array(2.0)).compile().memory_analysis().copied_donations == 0);
+  CHECK(big.w[0][0].item<float>() == 15);
+  CHECK(kept[0][0].item<float>() == 1);
+  // A module that is passed by value shares its variables.
+  const auto by_value =
+      nnx::jit([](Big b, Array x) { return b.frozen * x; }, {.donate_argnums = {0, 1}});
+  CHECK(by_value(big, Array(2.0)).shape() == rp::Shape{1024, 64});
+  CHECK(big.frozen[0][0].item<float>() == 1);
+  const Array held = big.w;  // somebody else reads the old value: it is copied
+  step(big, Array(2.0));
+  CHECK(held[0][0].item<float>() == 15);
+  CHECK(big.w[0][0].item<float>() == 31);
 }
 
 TEST_CASE("plain transforms see a module as its state") {

@@ -1,11 +1,13 @@
-// Products of a vector and a matrix against JAX, bit for bit. The data is made by tests/golden/vector_dots.py.
-#include <doctest/doctest.h>
+// Products of a vector and a matrix against JAX, bit for bit. The data is made by
+// tests/golden/vector_dots.py.
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace rp = reprise;
 using rp::Array;
@@ -40,7 +42,8 @@ TEST_CASE("a vector times a matrix, and its gradient, have the bits of JAX") {
     const std::int64_t rows = c.at("rows"), columns = c.at("columns");
     CAPTURE(rows);
     CAPTURE(columns);
-    const Array x = numbers(0.5, {rows}), w = numbers(0.25, {rows, columns}), g = numbers(0.75, {columns});
+    const Array x = numbers(0.5, {rows}), w = numbers(0.25, {rows, columns}),
+                g = numbers(0.75, {columns});
     const auto product = [](Array a, Array b) {
       return rp::lax::dot_general(a, b, {.lhs_contracting = {0}, .rhs_contracting = {0}});
     };

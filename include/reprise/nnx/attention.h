@@ -4,15 +4,17 @@
 //   Array y = attention(x, {.mask = rp::nn::make_causal_mask(tokens)});
 #pragma once
 
-#include <optional>
-
 #include "reprise/nnx/layers.h"
+
+#include <optional>
 
 namespace reprise::nnx {
 
 struct MultiHeadAttentionOptions {
-  std::optional<std::int64_t> qkv_features = std::nullopt, out_features = std::nullopt;  // in_features
-  std::optional<std::int64_t> num_kv_heads = std::nullopt;    // num_heads; fewer serve groups of heads
+  std::optional<std::int64_t> qkv_features = std::nullopt,
+                              out_features = std::nullopt;  // in_features
+  std::optional<std::int64_t> num_kv_heads =
+      std::nullopt;  // num_heads; fewer serve groups of heads
   std::optional<std::int64_t> in_kv_features = std::nullopt;  // in_features
   OptionalDtype dtype = std::nullopt;
   Dtype param_dtype = float32;
@@ -42,18 +44,20 @@ struct AttentionCall {
 
 struct MultiHeadAttention : Module {
   MultiHeadAttention(std::int64_t heads, std::int64_t in, const Rngs& source,
-                     const MultiHeadAttentionOptions& options = {}, Location at = Location::current());
+                     const MultiHeadAttentionOptions& options = {},
+                     Location at = Location::current());
   // Queries (batch..., length, in_features) to (batch..., length, out_features).
   Array operator()(Operand inputs_q, const AttentionCall& call = {});
   // Makes room for keys and values of inputs of this shape; then call with one position at a time.
   void init_cache(const Shape& input_shape, Dtype cache_dtype = float32);
 
-  LinearGeneral query, key, value;           // kernels (in, heads, depth)
+  LinearGeneral query, key, value;  // kernels (in, heads, depth)
   std::optional<LayerNorm> query_ln, key_ln;
-  LinearGeneral out;                         // kernel (heads, depth, out)
+  LinearGeneral out;  // kernel (heads, depth, out)
   std::optional<RngStream> rngs;
   std::optional<Cache> cached_key, cached_value, cache_index;
-  std::int64_t num_heads, in_features, qkv_features, out_features, in_kv_features, num_kv_heads, head_dim;
+  std::int64_t num_heads, in_features, qkv_features, out_features, in_kv_features, num_kv_heads,
+      head_dim;
   OptionalDtype dtype;
   Dtype param_dtype;
   bool broadcast_dropout;

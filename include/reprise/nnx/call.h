@@ -2,6 +2,9 @@
 // arguments and results of the transformed program. Library plumbing.
 #pragma once
 
+#include "reprise/callable.h"
+#include "reprise/nnx/graph.h"
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,9 +13,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "reprise/callable.h"
-#include "reprise/nnx/graph.h"
 
 namespace reprise::nnx::detail {
 
@@ -61,7 +61,8 @@ using Held = std::conditional_t<is_node_type<P> && std::is_lvalue_reference_v<P>
                                 Reference<std::remove_reference_t<P>>, reprise::detail::Held<P>>;
 template <class A, bool is_static>
 using HeldGeneric =
-    std::conditional_t<is_node_type<A> && std::is_lvalue_reference_v<A>, Reference<std::remove_reference_t<A>>,
+    std::conditional_t<is_node_type<A> && std::is_lvalue_reference_v<A>,
+                       Reference<std::remove_reference_t<A>>,
                        std::conditional_t<is_static, Value<A>, reprise::detail::HeldGeneric<A>>>;
 
 template <class H, class A>
@@ -95,10 +96,11 @@ class Target {
  public:
   Target(Location at, std::string identity) : at(at), identity(std::move(identity)) {}
   virtual ~Target() = default;
-  virtual Roots arguments() = 0;   // as they were given
-  virtual Roots begin_run() = 0;   // those of a new run: the given ones, values copied
-  virtual Roots running() = 0;     // the same, as they are now
+  virtual Roots arguments() = 0;  // as they were given
+  virtual Roots begin_run() = 0;  // those of a new run: the given ones, values copied
+  virtual Roots running() = 0;    // the same, as they are now
   virtual void run() = 0;
+  virtual void end_run() = 0;  // drops the values of the run
   virtual Roots result() = 0;
   virtual std::string statics() const = 0;  // of arguments that are static by number
 
@@ -137,6 +139,7 @@ class TypedTarget final : public Target {
       result_.emplace(std::apply(call, copy));
     }
   }
+  void end_run() override { run_.reset(); }
   Roots result() override {
     Roots roots;
     if constexpr (tree::is_tuple<Result>) {
@@ -204,7 +207,8 @@ class TypedTarget final : public Target {
 };
 
 template <class F, class... H>
-TypedTarget<F, H...> target_of(const F& f, std::tuple<H...> args, Location at, std::string identity = {}) {
+TypedTarget<F, H...> target_of(const F& f, std::tuple<H...> args, Location at,
+                               std::string identity = {}) {
   return {f, std::move(args), at, std::move(identity)};
 }
 
@@ -217,8 +221,9 @@ std::string function_identity(const F& f) {
   }
 }
 
-// Gives Impl a call operator with the signature of F, so that numbers convert and the caller's line is
-// known, or a generic one. Impl has `template <class... H> auto call(Location, std::tuple<H...>) const`.
+// Gives Impl a call operator with the signature of F, so that numbers convert and the caller's line
+// is known, or a generic one. Impl has
+//   template <class... H> auto call(Location, std::tuple<H...>) const
 template <class Impl, class F, class Signature = typename SignatureOf<F>::type>
 struct CallOperator;
 
@@ -232,7 +237,8 @@ struct CallOperator<Impl, F, R(P...)> {
 
  protected:
   static std::tuple<Held<P>...> pack(P... args) {
-    static_assert(reprise_static::fits(sizeof...(P)), "static_argnums: the function has no argument with this number");
+    static_assert(reprise_static::fits(sizeof...(P)),
+                  "static_argnums: the function has no argument with this number");
     return std::tuple<Held<P>...>{hold<Held<P>>(std::forward<P>(args))...};
   }
 };
@@ -248,7 +254,8 @@ struct CallOperator<Impl, F, void> {
  protected:
   template <class... A>
   static auto pack(A&&... args) {
-    static_assert(reprise_static::fits(sizeof...(A)), "static_argnums: the function has no argument with this number");
+    static_assert(reprise_static::fits(sizeof...(A)),
+                  "static_argnums: the function has no argument with this number");
     return pack_each(std::index_sequence_for<A...>{}, std::forward<A>(args)...);
   }
 

@@ -2,6 +2,9 @@
 // REPRISE_FIELDS, nnx::Static and nnx::Data.
 #pragma once
 
+#include "reprise/function.h"
+#include "reprise/nnx/variable.h"
+
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -16,9 +19,6 @@
 #include <variant>
 #include <vector>
 
-#include "reprise/function.h"
-#include "reprise/nnx/variable.h"
-
 namespace reprise::nnx {
 
 class Module;
@@ -30,8 +30,8 @@ class Key {
   Key(const char* name) : name_(name) {}             // NOLINT: implicit by design, here and below
   Key(std::string name) : name_(std::move(name)) {}  // NOLINT
   template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Key(T position) : is_name_(false), position_(static_cast<std::int64_t>(position)) {}  // NOLINT
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Key(T position)
+      : is_name_(false), position_(static_cast<std::int64_t>(position)) {}  // NOLINT
   bool is_name() const { return is_name_; }
   const std::string& name() const { return name_; }
   std::int64_t position() const { return position_; }
@@ -44,18 +44,19 @@ class Key {
   std::string name_;
 };
 using Path = std::vector<Key>;
-std::string to_string(const Key&);                // 'kernel' or 0
-std::string to_string(const Path&);               // ('layers', 0, 'kernel')
+std::string to_string(const Key&);                       // 'kernel' or 0
+std::string to_string(const Path&);                      // ('layers', 0, 'kernel')
 std::string joined(const Path&, const char* separator);  // layers/0/kernel
 
-// --------------------------------------------------------------------------- values that are not data
+// ----------------------------------------------------------------------------- static and data
 // A member that transforms leave alone although its type does not say so: a function, a table of
 // numbers. Assigning another value makes jit trace again.
 template <class T>
 class Static {
  public:
   Static() : Static(T{}) {}
-  Static(T value) : value_(std::move(value)), serial_(next_serial()) {}  // NOLINT: implicit by design
+  Static(T value)
+      : value_(std::move(value)), serial_(next_serial()) {}  // NOLINT: implicit by design
   Static& operator=(T value) { return *this = Static(std::move(value)); }
   const T& get() const { return value_; }
   operator const T&() const { return value_; }  // NOLINT
@@ -76,7 +77,8 @@ std::uint64_t Static<T>::next_serial() {
   return detail::next_static_serial();
 }
 
-// A member whose arrays are data although they stand in a plain container: nnx::Data<std::vector<Array>>.
+// A member whose arrays are data although they stand in a plain container:
+// nnx::Data<std::vector<Array>>.
 template <class T>
 class Data {
  public:
@@ -108,7 +110,8 @@ inline constexpr bool is_pointer_to_module = false;
 template <class T>
 inline constexpr bool is_pointer_to_module<std::shared_ptr<T>> = std::is_base_of_v<Module, T>;
 template <class T>
-inline constexpr bool is_function_pointer = std::is_pointer_v<T> && std::is_function_v<std::remove_pointer_t<T>>;
+inline constexpr bool is_function_pointer =
+    std::is_pointer_v<T>&& std::is_function_v<std::remove_pointer_t<T>>;
 template <class T>
 inline constexpr bool is_any_map = tree::is_map<T>;
 template <class K, class V>
@@ -139,7 +142,9 @@ constexpr bool any_member_holds_data(std::tuple<T&...>*) {
   return (holds_data<std::remove_const_t<T>>() || ...);
 }
 template <class T>
-concept OwnFields = requires { typename T::reprise_own_fields; };
+concept OwnFields = requires {
+  typename T::reprise_own_fields;
+};
 template <class T>
 constexpr bool holds_data() {
   if constexpr (is_variable<T>() || is_module<T>() || tree::is_leaf<T> || is_data_box<T> ||
@@ -216,7 +221,8 @@ std::string repr_static(const T& t) {
     return t ? repr_static(*t) : "None";
   } else if constexpr (tree::is_sequence<T>) {
     std::string text;
-    for (const auto& item : t) text += (text.empty() ? "" : ", ") + repr_static<typename T::value_type>(item);
+    for (const auto& item : t)
+      text += (text.empty() ? "" : ", ") + repr_static<typename T::value_type>(item);
     return "(" + text + (t.size() == 1 ? ",)" : ")");
   } else if constexpr (is_function_pointer<T> || is_static_box<T>) {
     return "<" + type_name(typeid(T)) + ">";
@@ -252,8 +258,8 @@ struct NoValue {};  // an optional member that is not there
 
 struct Field {
   Key key;
-  std::variant<detail::NoValue, Variable*, Array*, Module*, detail::ModulePointer, std::vector<Field>,
-               detail::StaticValue>
+  std::variant<detail::NoValue, Variable*, Array*, Module*, detail::ModulePointer,
+               std::vector<Field>, detail::StaticValue>
       what;
 };
 
@@ -275,15 +281,17 @@ class Fields {
   // A member of a module: of a type that says whether it is data.
   template <class T>
   void add_member(const Key& key, T& member) {
-    constexpr bool single = detail::is_variable<T>() || detail::is_module<T>() || tree::is_leaf<T> ||
-                            detail::is_data_box<T> || detail::is_static_box<T> ||
-                            detail::is_pointer_to_module<T>;
-    static_assert(single || !(tree::is_sequence<T> && detail::holds_data<T>()),
-                  "a plain vector or array of modules, variables or arrays cannot be a member of an "
-                  "nnx::Module: use nnx::List<...> (or nnx::Data<...> for arrays)");
-    static_assert(single || !(detail::is_any_map<T> && detail::holds_data<T>()),
-                  "a plain map of modules, variables or arrays cannot be a member of an nnx::Module: "
-                  "use nnx::Dict<...> (or nnx::Data<...> for arrays)");
+    constexpr bool single = detail::is_variable<T>() || detail::is_module<T>() ||
+                            tree::is_leaf<T> || detail::is_data_box<T> ||
+                            detail::is_static_box<T> || detail::is_pointer_to_module<T>;
+    static_assert(
+        single || !(tree::is_sequence<T> && detail::holds_data<T>()),
+        "a plain vector or array of modules, variables or arrays cannot be a member of an "
+        "nnx::Module: use nnx::List<...> (or nnx::Data<...> for arrays)");
+    static_assert(
+        single || !(detail::is_any_map<T> && detail::holds_data<T>()),
+        "a plain map of modules, variables or arrays cannot be a member of an nnx::Module: "
+        "use nnx::Dict<...> (or nnx::Data<...> for arrays)");
     static_assert(single || tree::is_optional<T> || detail::is_any_map<T> || tree::is_sequence<T> ||
                       !detail::holds_data<T>(),
                   "a struct or tuple that holds data cannot be a plain member of an nnx::Module: "
@@ -324,7 +332,8 @@ void Fields::add_children(const Key& key, T& member) {
     const std::vector<std::string> names = tree::Traits<T>::field_names();
     std::size_t i = 0;
     auto next = [&] { return i < names.size() ? Key(names[i]) : Key(i); };
-    std::apply([&](auto&... m) { ((inside.add(next(), m), ++i), ...); }, tree::Traits<T>::fields(member));
+    std::apply([&](auto&... m) { ((inside.add(next(), m), ++i), ...); },
+               tree::Traits<T>::fields(member));
     static_cast<void>(i);
     static_cast<void>(next);
   }
@@ -363,12 +372,13 @@ void Fields::add(const Key& key, T& member) {
   } else if constexpr (detail::holds_data<U>()) {
     add_children(key, target);
   } else {
-    static_assert(tree::is_static<U> || detail::is_static_box<U> || detail::is_function_pointer<U> ||
-                      tree::is_optional<U> || tree::is_sequence<U> || tree::is_tuple<U> ||
-                      detail::is_any_map<U> || tree::HasFields<U> || std::is_aggregate_v<U>,
-                  "nnx cannot tell whether this value is data: use Variables, Modules, Arrays, "
-                  "nnx::List, nnx::Dict, numbers, text and containers of these, or wrap a value that "
-                  "transforms leave alone, such as a std::function, in nnx::Static<...>");
+    static_assert(
+        tree::is_static<U> || detail::is_static_box<U> || detail::is_function_pointer<U> ||
+            tree::is_optional<U> || tree::is_sequence<U> || tree::is_tuple<U> ||
+            detail::is_any_map<U> || tree::HasFields<U> || std::is_aggregate_v<U>,
+        "nnx cannot tell whether this value is data: use Variables, Modules, Arrays, "
+        "nnx::List, nnx::Dict, numbers, text and containers of these, or wrap a value that "
+        "transforms leave alone, such as a std::function, in nnx::Static<...>");
     list_.push_back({key, detail::StaticValue{&target, &detail::static_type<U>}});
   }
 }

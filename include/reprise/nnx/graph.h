@@ -5,9 +5,11 @@
 //   nnx::update(model, params);                           // in place
 //   MLP other = nnx::clone(model);
 //
-// A variable or module that is reached on several paths is one; it appears under the first path, where
-// members are visited in the order of their names.
+// A variable or module that is reached on several paths is one; it appears under the first path,
+// where members are visited in the order of their names.
 #pragma once
+
+#include "reprise/nnx/state.h"
 
 #include <array>
 #include <memory>
@@ -15,8 +17,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "reprise/nnx/state.h"
 
 namespace reprise::nnx {
 
@@ -28,7 +28,7 @@ void check_exhaustive(const State& remainder, Location at);
 void update_graph(const Module& module, const State& state, bool all, Location at);
 void detach_graph(Module& copy, bool keep_values);  // gives it variables of its own
 void detach_fields(const Fields& fields, bool keep_values);
-std::string describe_graph(const Module& module);   // equal texts: equal structure
+std::string describe_graph(const Module& module);  // equal texts: equal structure
 State pop_sown(Module& module, const Filter& filter);
 template <class M>
 constexpr bool is_node() {
@@ -65,8 +65,8 @@ GraphDef<M> graphdef(const M& module) {
   return GraphDef<M>(module);
 }
 
-// (GraphDef, State), or (GraphDef, one State per filter): each leaf goes to the first filter that takes
-// it, a TypeError if none does; rp::ellipsis takes all the others.
+// (GraphDef, State), or (GraphDef, one State per filter): each leaf goes to the first filter that
+// takes it, a TypeError if none does; rp::ellipsis takes all the others.
 template <class M, class... F>
 auto split(const M& module, const F&... filters) {
   static_assert(detail::is_node<M>(), "nnx::split needs an nnx::Module");
@@ -77,7 +77,8 @@ auto split(const M& module, const F&... filters) {
     detail::check_exhaustive(parts.back(), Location{});
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       return std::tuple{GraphDef<M>(module), std::move(parts[I])...};
-    }(std::index_sequence_for<F...>{});
+    }
+    (std::index_sequence_for<F...>{});
   }
 }
 
@@ -86,7 +87,8 @@ template <class M, class... S>
 M merge(const GraphDef<M>& graphdef, const S&... states) {
   M module = graphdef.prototype();
   detail::detach_graph(module, /*keep_values=*/false);
-  detail::update_graph(module, merge_state(std::vector<State>{states...}), /*all=*/true, Location{});
+  detail::update_graph(module, merge_state(std::vector<State>{states...}), /*all=*/true,
+                       Location{});
   return module;
 }
 
@@ -103,7 +105,8 @@ auto state(const M& module, const F&... filters) {
     } else {
       return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return std::array<State, sizeof...(F)>{std::move(parts[I])...};
-      }(std::index_sequence_for<F...>{});
+      }
+      (std::index_sequence_for<F...>{});
     }
   }
 }
@@ -111,7 +114,8 @@ auto state(const M& module, const F&... filters) {
 // Puts values into the variables of a module. A TypeError for a path that it does not have.
 template <class... S>
 void update(const Module& module, const State& first, const S&... more) {
-  detail::update_graph(module, merge_state(std::vector<State>{first, more...}), /*all=*/false, Location{});
+  detail::update_graph(module, merge_state(std::vector<State>{first, more...}), /*all=*/false,
+                       Location{});
 }
 
 // A copy with variables of its own.

@@ -1,14 +1,18 @@
-// Layers, with Flax's names, options and numbers. Each makes its parameters when it is constructed, from
-// the stream "params" of rngs: kernel, then bias; scale, then bias. Features are the last axis.
+// Layers, with Flax's names, options and numbers. Each makes its parameters when it is constructed,
+// from the stream "params" of rngs: kernel, then bias; scale, then bias. Features are the last
+// axis.
 //
 //   nnx::Rngs rngs(0);
 //   nnx::Linear in(784, 128, rngs);
 //   nnx::Conv conv(1, 32, {3, 3}, rngs, {.padding = "VALID"});
 //   Array y = in(x);
 //
-// `dtype` is the one to compute in, by default promoted from inputs and parameters; parameters are made in
-// `param_dtype`. Inputs that do not fit give a TypeError.
+// `dtype` is the one to compute in, by default promoted from inputs and parameters; parameters are
+// made in `param_dtype`. Inputs that do not fit give a TypeError.
 #pragma once
+
+#include "reprise/nn_layers.h"
+#include "reprise/nnx/rngs.h"
 
 #include <functional>
 #include <optional>
@@ -16,9 +20,6 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "reprise/nn_layers.h"
-#include "reprise/nnx/rngs.h"
 
 namespace reprise::nnx {
 
@@ -54,7 +55,8 @@ struct Linear : Module {
 
 struct LinearGeneralOptions {
   PerDimension axis = -1;  // of x, contracted with the kernel
-  std::vector<std::pair<std::int64_t, std::int64_t>> batch_axis = {};  // leading axes with kernels of their own, and sizes
+  std::vector<std::pair<std::int64_t, std::int64_t>> batch_axis =
+      {};  // leading axes with kernels of their own, and sizes
   bool use_bias = true;
   OptionalDtype dtype = std::nullopt;
   Dtype param_dtype = float32;
@@ -86,8 +88,8 @@ struct EinsumOptions {
 };
 // einsum(einsum_str, x, kernel) + bias, the bias along the axes of the result that the kernel has.
 struct Einsum : Module {
-  Einsum(std::string equation, const Shape& kernel_sizes, const Rngs& rngs, const EinsumOptions& options = {},
-         Location at = Location::current());
+  Einsum(std::string equation, const Shape& kernel_sizes, const Rngs& rngs,
+         const EinsumOptions& options = {}, Location at = Location::current());
   Array operator()(Operand x) const;
 
   Param kernel;
@@ -101,7 +103,8 @@ struct Einsum : Module {
 struct EmbedOptions {
   OptionalDtype dtype = std::nullopt;  // that of the embedding by default
   Dtype param_dtype = float32;
-  Initializer embedding_init = initializers::variance_scaling(1.0, "fan_in", "normal", {.out_axis = 0});
+  Initializer embedding_init =
+      initializers::variance_scaling(1.0, "fan_in", "normal", {.out_axis = 0});
 };
 // Rows by number; -1 is the last, numbers outside give NaN.
 struct Embed : Module {
@@ -240,7 +243,8 @@ struct BatchNormOptions {
   Initializer scale_init = initializers::ones_init();
   bool use_fast_variance = true;
 };
-// In training by the statistics of the batch, which also move the running ones; in evaluation by those.
+// In training by the statistics of the batch, which also move the running ones; in evaluation by
+// those.
 struct BatchNorm : Module {
   BatchNorm(std::int64_t features, const Rngs& rngs, const BatchNormOptions& options = {},
             Location at = Location::current());
@@ -261,12 +265,12 @@ struct BatchNorm : Module {
 
 // ----------------------------------------------------------------------------------------- dropout
 struct DropoutOptions {
-  Shape broadcast_dims = {};                   // axes that share one decision
-  std::optional<bool> deterministic = false;   // none: each call must say it
+  Shape broadcast_dims = {};                  // axes that share one decision
+  std::optional<bool> deterministic = false;  // none: each call must say it
   std::string rng_collection = "dropout";
 };
-// Each element zero with probability `rate`, the others divided by 1 - rate. Has a stream of its own,
-// forked from rngs; without one each call must bring a key.
+// Each element zero with probability `rate`, the others divided by 1 - rate. Has a stream of its
+// own, forked from rngs; without one each call must bring a key.
 struct Dropout : Module {
   Dropout(double drop_rate, const Rngs& source, const DropoutOptions& options = {},
           Location at = Location::current());
@@ -295,18 +299,20 @@ class Sequential : public Module {
     static_assert(std::is_invocable_r_v<Array, L&, Array>,
                   "nnx::Sequential: a layer must be callable with one Array and return one");
     if constexpr (detail::is_module<L>()) {
-      layers_.push_back({std::make_shared<L>(layer), Function{}, [](Module& m, const Array& x) {
-                           return Array(static_cast<L&>(m)(x));
-                         }});
+      layers_.push_back({std::make_shared<L>(layer), Function{},
+                         [](Module& m, const Array& x) { return Array(static_cast<L&>(m)(x)); }});
     } else {
-      layers_.push_back({nullptr, Function([layer](const Array& x) { return Array(layer(x)); }), nullptr});
+      layers_.push_back(
+          {nullptr, Function([layer](const Array& x) { return Array(layer(x)); }), nullptr});
     }
   }
   Array operator()(Array x) const;
   std::size_t size() const { return layers_.size(); }
 
   void reprise_visit(Fields& out) override;
-  std::shared_ptr<Module> reprise_copy() const override { return std::make_shared<Sequential>(*this); }
+  std::shared_ptr<Module> reprise_copy() const override {
+    return std::make_shared<Sequential>(*this);
+  }
 
  private:
   using Function = Static<std::function<Array(const Array&)>>;

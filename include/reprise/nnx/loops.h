@@ -1,11 +1,15 @@
 // vmap and scan of functions that take modules, and the splitting of random streams for them.
 //
-//   auto create = nnx::split_rngs(nnx::vmap([](nnx::Rngs& rngs) { return Block(rngs); }), {.splits = 12});
-//   Block blocks = create(rngs);                       // twelve blocks in one: kernels are (12, in, out)
+//   auto create = nnx::vmap([](nnx::Rngs& rngs) { return Block(rngs); });
+//   Block blocks = nnx::split_rngs(create, {.splits = 12})(rngs);    // kernels are (12, in, out)
 //   auto forward = nnx::scan(nnx::remat([](Block& block, Array x) { return block(x); }),
 //                            {.in_axes = {0, nnx::Carry}, .out_axes = {nnx::Carry}});
 //   Array y = forward(blocks, x);
 #pragma once
+
+#include "reprise/control.h"
+#include "reprise/nnx/rngs.h"
+#include "reprise/nnx/transforms.h"
 
 #include <initializer_list>
 #include <optional>
@@ -13,17 +17,13 @@
 #include <variant>
 #include <vector>
 
-#include "reprise/control.h"
-#include "reprise/nnx/rngs.h"
-#include "reprise/nnx/transforms.h"
-
 namespace reprise::nnx {
 
 struct CarryMark {};
 inline constexpr CarryMark Carry{};  // handed from one step to the next
 
-// What a loop does with an argument, a result, or a part of a module's state: an axis to go along, Carry,
-// or std::nullopt: the same for all.
+// What a loop does with an argument, a result, or a part of a module's state: an axis to go along,
+// Carry, or std::nullopt: the same for all.
 using StateAxis = std::variant<std::int64_t, std::nullopt_t, CarryMark>;
 class StateAxes {
  public:
@@ -53,11 +53,11 @@ class StateAxes {
 class Axis {
  public:
   template <class T>
-    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-  Axis(T axis) : value_(StateAxis(static_cast<std::int64_t>(axis))) {}  // NOLINT: implicit by design
-  Axis(std::nullopt_t) : value_(StateAxis(std::nullopt)) {}             // NOLINT
-  Axis(CarryMark) : value_(StateAxis(CarryMark{})) {}                   // NOLINT
-  Axis(StateAxes axes) : value_(std::move(axes)) {}                     // NOLINT
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) Axis(T axis)
+      : value_(StateAxis(static_cast<std::int64_t>(axis))) {}  // NOLINT: implicit by design
+  Axis(std::nullopt_t) : value_(StateAxis(std::nullopt)) {}    // NOLINT
+  Axis(CarryMark) : value_(StateAxis(CarryMark{})) {}          // NOLINT
+  Axis(StateAxes axes) : value_(std::move(axes)) {}            // NOLINT
   const std::variant<StateAxis, StateAxes>& value() const { return value_; }
 
  private:
@@ -113,14 +113,17 @@ template <class F>
 struct SplitRngs : CallOperator<SplitRngs<F>, F> {
   F f;
   SplitRngsOptions options;
-  SplitRngs(F fn, SplitRngsOptions o) : f(std::move(fn)), options(std::move(o)) { check_function<F>(); }
+  SplitRngs(F fn, SplitRngsOptions o) : f(std::move(fn)), options(std::move(o)) {
+    check_function<F>();
+  }
   template <class... H>
   auto call(Location at, std::tuple<H...> args) const {
     std::vector<Module*> modules;
     std::apply([&](auto&... held) { (collect(held, modules), ...); }, args);
     const SplitRngsScope scope(modules, options, at);
     F function = f;
-    return std::apply([&](auto&... held) { return std::invoke(function, released(held)...); }, args);
+    return std::apply([&](auto&... held) { return std::invoke(function, released(held)...); },
+                      args);
   }
 
  private:
@@ -139,16 +142,16 @@ struct SplitRngs : CallOperator<SplitRngs<F>, F> {
 
 }  // namespace detail
 
-// f for each index of the mapped axes at once. Variables that f changes, and those of modules that it
-// makes, have the axis too.
+// f for each index of the mapped axes at once. Variables that f changes, and those of modules that
+// it makes, have the axis too.
 template <class F>
 detail::Vmap<F> vmap(F f, VmapOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
 
-// f step by step: arguments along an axis give one slice each, the Carry goes from one step to the next.
-// f returns the carry, or a pair or tuple of which out_axes says what each part is. Variables that f
-// changes must be carried or scanned along an axis.
+// f step by step: arguments along an axis give one slice each, the Carry goes from one step to the
+// next. f returns the carry, or a pair or tuple of which out_axes says what each part is. Variables
+// that f changes must be carried or scanned along an axis.
 template <class F>
 detail::Scan<F> scan(F f, ScanOptions options = {}) {
   return {std::move(f), std::move(options)};
@@ -156,8 +159,7 @@ detail::Scan<F> scan(F f, ScanOptions options = {}) {
 
 // f, called with the random streams of its arguments split (see split_rngs of a module).
 template <class F>
-  requires(!detail::is_module<F>())
-detail::SplitRngs<F> split_rngs(F f, SplitRngsOptions options) {
+requires(!detail::is_module<F>()) detail::SplitRngs<F> split_rngs(F f, SplitRngsOptions options) {
   return {std::move(f), std::move(options)};
 }
 

@@ -5,14 +5,20 @@
 //     MLP(int num_layers, int features, nnx::Rngs& rngs) {
 //       for (int i = 0; i < num_layers; ++i) layers.append(nnx::Linear(features, features, rngs));
 //     }
-//     Array operator()(Array x) { for (auto& layer : layers) x = rp::nn::relu(layer(x)); return x; }
+//     Array operator()(Array x) {
+//       for (auto& layer : layers) x = rp::nn::relu(layer(x));
+//       return x;
+//     }
 //     REPRISE_FIELDS(layers)
 //   };
 //
-// Members are data (Variables, Modules, Arrays, nnx::List, nnx::Dict, std::optional and std::shared_ptr
-// of these, nnx::Data<tree>) or static (numbers, enums, text, containers of these, nnx::Static<T>).
-// Copying a module copies the static members and shares the variables; nnx::clone makes new variables.
+// Members are data (Variables, Modules, Arrays, nnx::List, nnx::Dict, std::optional and
+// std::shared_ptr of these, nnx::Data<tree>) or static (numbers, enums, text, containers of these,
+// nnx::Static<T>). Copying a module copies the static members and shares the variables; nnx::clone
+// makes new variables.
 #pragma once
+
+#include "reprise/nnx/fields.h"
 
 #include <algorithm>
 #include <initializer_list>
@@ -20,8 +26,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "reprise/nnx/fields.h"
 
 namespace reprise::nnx {
 
@@ -33,7 +37,8 @@ void visit_listed(std::tuple<M&...> members, const std::vector<std::string>& nam
   std::apply([&](auto&... m) { ((out.add_member(names[i], m), ++i), ...); }, members);
   static_cast<void>(i);
 }
-[[noreturn]] void dict_key_error(const std::string& key, const std::vector<std::string>& keys, Location at);
+[[noreturn]] void dict_key_error(const std::string& key, const std::vector<std::string>& keys,
+                                 Location at);
 // The position, counted from the end when negative; a TypeError when there is none.
 std::size_t list_position(std::int64_t index, std::size_t size, Location at);
 }  // namespace detail
@@ -44,15 +49,15 @@ class Module {
  public:
   virtual ~Module() = default;
 
-  // Sets `deterministic` and `use_running_average` in this module and all below: false for training,
-  // true for evaluation.
+  // Sets `deterministic` and `use_running_average` in this module and all below: false for
+  // training, true for evaluation.
   void train();
   void eval();
   // Sets bool members of these names, here and below; a TypeError for a name that no module has.
   void set_attributes(const Attributes& attributes, Location at = Location::current());
 
-  // Keeps a value for the caller, under a name: nnx::pop(model, nnx::OfType<nnx::Intermediate>) takes
-  // what was sown since the last time. Several values of one name are kept in order.
+  // Keeps a value for the caller, under a name: nnx::pop(model, nnx::OfType<nnx::Intermediate>)
+  // takes what was sown since the last time. Several values of one name are kept in order.
   template <class V = Intermediate>
   void sow(const std::string& name, Array value, Location at = Location::current()) {
     sow_variable(name, V(std::move(value)), at);
@@ -87,22 +92,24 @@ class Module {
 std::ostream& operator<<(std::ostream&, const Module&);  // as Flax's repr
 std::string to_string(const Module&);
 
-// REPRISE_FIELDS in two halves, for modules in headers that many files include: the struct declares, one
-// source file lists the members. Each file then compiles faster.
+// REPRISE_FIELDS in two halves, for modules in headers that many files include: the struct
+// declares, one source file lists the members. Each file then compiles faster.
 #define REPRISE_FIELDS_DECLARED                                    \
   void reprise_visit(::reprise::nnx::Fields& fields_out) override; \
   std::shared_ptr<::reprise::nnx::Module> reprise_copy() const override;
-#define REPRISE_FIELDS_OF(Class, ...)                                                                \
-  void Class::reprise_visit(::reprise::nnx::Fields& fields_out) {                                    \
-    ::reprise::nnx::detail::visit_listed(                                                            \
-        ::reprise::tree::checked_fields<Class>(std::tie(__VA_ARGS__)),                                \
-        ::reprise::tree::split_names(#__VA_ARGS__), fields_out);                                     \
-  }                                                                                                  \
-  std::shared_ptr<::reprise::nnx::Module> Class::reprise_copy() const { return std::make_shared<Class>(*this); }
+#define REPRISE_FIELDS_OF(Class, ...)                                   \
+  void Class::reprise_visit(::reprise::nnx::Fields& fields_out) {       \
+    ::reprise::nnx::detail::visit_listed(                               \
+        ::reprise::tree::checked_fields<Class>(std::tie(__VA_ARGS__)),  \
+        ::reprise::tree::split_names(#__VA_ARGS__), fields_out);        \
+  }                                                                     \
+  std::shared_ptr<::reprise::nnx::Module> Class::reprise_copy() const { \
+    return std::make_shared<Class>(*this);                              \
+  }
 
 // ------------------------------------------------------------------------------------- containers
-// A list of modules, variables, arrays or static values, as a member of a module. Positions are part
-// of the paths: ('layers', 0, 'kernel').
+// A list of modules, variables, arrays or static values, as a member of a module. Positions are
+// part of the paths: ('layers', 0, 'kernel').
 template <class T>
 class List final : public Module {
  public:
@@ -125,13 +132,17 @@ class List final : public Module {
     return item;
   }
   void clear() { items_.clear(); }
-  T& operator[](std::int64_t index) { return items_[detail::list_position(index, items_.size(), Location{})]; }
+  T& operator[](std::int64_t index) {
+    return items_[detail::list_position(index, items_.size(), Location{})];
+  }
   const T& operator[](std::int64_t index) const {
     return items_[detail::list_position(index, items_.size(), Location{})];
   }
   std::vector<T> slice(std::int64_t begin, std::int64_t end) const {  // as Python's [begin:end]
     const auto n = static_cast<std::int64_t>(items_.size());
-    auto clipped = [n](std::int64_t i) { return std::min(std::max<std::int64_t>(i < 0 ? i + n : i, 0), n); };
+    auto clipped = [n](std::int64_t i) {
+      return std::min(std::max<std::int64_t>(i < 0 ? i + n : i, 0), n);
+    };
     const std::int64_t from = clipped(begin), to = std::max(from, clipped(end));
     return {items_.begin() + from, items_.begin() + to};
   }

@@ -5,10 +5,10 @@
 //   optimizer.update(model, grads);
 #pragma once
 
-#include <vector>
-
 #include "reprise/nnx/graph.h"
 #include "reprise/optim.h"
+
+#include <vector>
 
 namespace reprise::nnx {
 
@@ -24,19 +24,22 @@ class Optimizer final : public Module {
                   "nnx::Optimizer(model, tx, nnx::OfType<nnx::Param>)");
   }
 
-  // One step: new values for the variables of the model, from the gradients at the same paths. A TypeError
-  // unless these are the variables that `wrt` chooses.
+  // One step: new values for the variables of the model, from the gradients at the same paths. A
+  // TypeError unless these are the variables that `wrt` chooses.
   void update(const Module& model, const State& grads, Location at = Location::current());
   template <class T>
   void update(const T&) {
-    static_assert(!std::is_same_v<T, T>, "nnx::Optimizer::update needs the model too: update(model, grads)");
+    static_assert(!std::is_same_v<T, T>,
+                  "nnx::Optimizer::update needs the model too: update(model, grads)");
   }
 
   OptState step;  // updates made so far
   reprise::Dict opt_state() const;
 
   void reprise_visit(Fields& out) override;
-  std::shared_ptr<Module> reprise_copy() const override { return std::make_shared<Optimizer>(*this); }
+  std::shared_ptr<Module> reprise_copy() const override {
+    return std::make_shared<Optimizer>(*this);
+  }
 
  private:
   // A variable, or more of them by name.
@@ -45,7 +48,8 @@ class Optimizer final : public Module {
     Variable variable;
     std::vector<Node> children;
   };
-  static std::vector<Node> nodes_of(const reprise::Dict& values, const KeyPath& prefix, const NamedLeaves& params);
+  static std::vector<Node> nodes_of(const reprise::Dict& values, const KeyPath& prefix,
+                                    const NamedLeaves& params);
   static reprise::Dict dict_of(const std::vector<Node>& nodes);
   static void assign(const std::vector<Node>& nodes, const reprise::Dict& values);
   static void visit(std::vector<Node>& nodes, Fields& out);

@@ -2,18 +2,18 @@
 //
 //   nnx::Rngs rngs(0);                                  // one stream, "default"
 //   nnx::Rngs both(0, {{"params", 1}, {"dropout", 2}});
-//   Array key = rngs.params();                          // fold_in(key(0), 0); the next one: fold_in(key(0), 1)
+//   Array key = rngs.params();                          // fold_in(key(0), 0), then ... 1
 //
 // A stream that is not there is the default one. The order of construction decides which numbers a
 // layer gets; names and paths play no part.
 #pragma once
 
+#include "reprise/nnx/graph.h"
+
 #include <concepts>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "reprise/nnx/graph.h"
 
 namespace reprise::nnx {
 
@@ -22,7 +22,8 @@ class RngStream : public Module {
   // A key is a scalar of dtype key<fry>, or its two words as u32[2]; a TypeError for others.
   RngStream(const Array& stream_key, std::string stream_tag, Location at = Location::current());
   template <std::integral T>
-  RngStream(T seed, std::string stream_tag) : RngStream(seed_key(static_cast<std::uint64_t>(seed)), std::move(stream_tag)) {}
+  RngStream(T seed, std::string stream_tag)
+      : RngStream(seed_key(static_cast<std::uint64_t>(seed)), std::move(stream_tag)) {}
 
   // The next key: fold_in(key, count), and count goes up by one.
   Array operator()(Location at = Location::current()) const;
@@ -43,7 +44,7 @@ class RngStream : public Module {
 class RngSeed {
  public:
   template <std::integral T>
-  RngSeed(T seed) : RngSeed(static_cast<std::uint64_t>(seed), 0) {}  // NOLINT: implicit by design
+  RngSeed(T seed) : RngSeed(static_cast<std::uint64_t>(seed), 0) {}   // NOLINT: implicit by design
   RngSeed(const Array& key) : key_(key) {}                            // NOLINT
   RngSeed(const RngStream& stream) : key_(stream.key.get_value()) {}  // NOLINT
   const Array& key() const { return key_; }
@@ -56,10 +57,12 @@ class RngSeed {
 class Rngs final : public Module {
  public:
   using Streams = std::vector<std::pair<std::string, RngSeed>>;
-  Rngs(RngSeed seed, const Streams& streams = {}, Location at = Location::current());  // NOLINT: implicit by design
-  Rngs(const Streams& streams, Location at = Location::current());  // NOLINT: without a default stream
+  Rngs(RngSeed seed, const Streams& streams = {},
+       Location at = Location::current());  // NOLINT: implicit by design
+  Rngs(const Streams& streams,
+       Location at = Location::current());  // NOLINT: without a default stream
 
-  Array operator()(Location at = Location::current()) const;          // from the default stream
+  Array operator()(Location at = Location::current()) const;  // from the default stream
   Array params(Location at = Location::current()) const { return stream("params", at)(at); }
   Array dropout(Location at = Location::current()) const { return stream("dropout", at)(at); }
   // The stream of a name, else the default one; a TypeError if there is none.
@@ -81,7 +84,8 @@ class Rngs final : public Module {
 // ------------------------------------------------------------------------- the streams of a module
 // New keys for the streams of the given tags anywhere in the module, which count from zero again.
 struct ReseedOptions {
-  bool match_shape = false;  // streams that were split get as many new keys, else they are a TypeError
+  bool match_shape =
+      false;  // streams that were split get as many new keys, else they are a TypeError
 };
 void reseed(Module& module, const Rngs::Streams& seeds, const ReseedOptions& options = {},
             Location at = Location::current());

@@ -1,8 +1,11 @@
-// States: the arrays of a module by path, apart from its structure; and filters that choose among them.
+// States: the arrays of a module by path; and filters that choose among them.
 //
 //   nnx::State params = nnx::state(model, nnx::OfType<nnx::Param>);
 //   Array kernel = params["layers"][0]["kernel"];
 #pragma once
+
+#include "reprise/named_leaves.h"
+#include "reprise/nnx/module.h"
 
 #include <array>
 #include <concepts>
@@ -14,9 +17,6 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "reprise/named_leaves.h"
-#include "reprise/nnx/module.h"
 
 namespace reprise::nnx {
 
@@ -39,7 +39,8 @@ inline constexpr OfTypeFilter<V> OfType{};  // variables of kind V, or of a kind
 class Filter {
  public:
   using Predicate = std::function<bool(const Leaf&)>;
-  Filter(Predicate matches, std::string text) : matches_(std::move(matches)), text_(std::move(text)) {}
+  Filter(Predicate matches, std::string text)
+      : matches_(std::move(matches)), text_(std::move(text)) {}
   Filter(std::same_as<bool> auto all)  // NOLINT: implicit by design, here and below
       : Filter([all](const Leaf&) { return all; }, all ? "True" : "False") {}
   Filter(Ellipsis) : Filter([](const Leaf&) { return true; }, "...") {}  // NOLINT
@@ -50,8 +51,8 @@ class Filter {
   Filter(OfTypeFilter<V>)  // NOLINT
       : Filter(of_kind(kind_of<V>())) {}
   template <class F>
-    requires(std::predicate<const F&, const Leaf&> && !std::same_as<F, Filter>)
-  Filter(F matches) : Filter(Predicate(std::move(matches)), "<function>") {}  // NOLINT
+  requires(std::predicate<const F&, const Leaf&> && !std::same_as<F, Filter>) Filter(F matches)
+      : Filter(Predicate(std::move(matches)), "<function>") {}  // NOLINT
 
   bool operator()(const Leaf& leaf) const { return matches_(leaf); }
   const std::string& str() const { return text_; }
@@ -79,7 +80,9 @@ class StateLayout {
   explicit StateLayout(std::vector<Leaf> leaves);  // their values do not count
   const std::vector<Leaf>& leaves() const;
   operator std::string() const;  // NOLINT: equal texts, equal layouts
-  bool operator==(const StateLayout& other) const { return std::string(*this) == std::string(other); }
+  bool operator==(const StateLayout& other) const {
+    return std::string(*this) == std::string(other);
+  }
 
  private:
   std::shared_ptr<const std::vector<Leaf>> leaves_;
@@ -96,7 +99,8 @@ class State {
   Leaf leaf(std::size_t i) const;
   std::vector<Leaf> leaves() const;
   bool contains(const Path& path) const;
-  const Array& at(const Path& path, Location at = Location::current()) const;  // a TypeError if it is not there
+  const Array& at(const Path& path,
+                  Location at = Location::current()) const;  // a TypeError if it is not there
   void set(const Path& path, Array value, Location at = Location::current());
 
   // state["layers"][0]["kernel"] reads as an Array, state["layers"] as a State.
@@ -105,9 +109,9 @@ class State {
     View(const State& state, Path path) : state_(&state), path_(std::move(path)) {}
     View operator[](const Key& key) const;
     const Array& get_value() const { return state_->at(path_, Location{}); }
-    operator const Array&() const { return get_value(); }                          // NOLINT
+    operator const Array&() const { return get_value(); }                  // NOLINT
     operator Operand() const { return Operand(get_value(), Location{}); }  // NOLINT
-    operator State() const;                                                        // NOLINT
+    operator State() const;                                                // NOLINT
 
    private:
     const State* state_;

@@ -3,14 +3,19 @@
 //
 //   auto forward = nnx::remat([](MLP& model, Array x) { return model(x); });
 //   auto step = nnx::jit([](MLP& model, nnx::Optimizer& optimizer, Array x) {
-//     auto [loss, grads] = nnx::value_and_grad([](MLP& m, Array in) { return rp::mean(m(in)); })(model, x);
+//     auto [loss, grads] = nnx::value_and_grad(loss_of)(model, x);
 //     optimizer.update(model, grads);
 //     return loss;
 //   });
 //
-// A method is a function whose first parameter is the module: nnx::remat(&Block::forward)(block, x).
+// A method is a function whose first parameter is the module: nnx::remat(&Block::call)(block, x).
 // Inside a transform only variables that were passed as arguments may be changed.
 #pragma once
+
+#include "reprise/autodiff.h"
+#include "reprise/jit.h"
+#include "reprise/nnx/call.h"
+#include "reprise/remat.h"
 
 #include <any>
 #include <memory>
@@ -20,11 +25,6 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
-
-#include "reprise/autodiff.h"
-#include "reprise/jit.h"
-#include "reprise/nnx/call.h"
-#include "reprise/remat.h"
 
 namespace reprise::nnx {
 
@@ -38,9 +38,10 @@ void run_remat(Target& target, const RematOptions& options);
 
 template <class F>
 constexpr void check_function() {
-  static_assert(!is_bound_method<F>,
-                "nnx transforms do not take bound methods: pass the method itself, "
-                "nnx::remat(&Block::forward)(block, x), or a function whose first parameter is the module");
+  static_assert(
+      !is_bound_method<F>,
+      "nnx transforms do not take bound methods: pass the method itself, "
+      "nnx::remat(&Block::forward)(block, x), or a function whose first parameter is the module");
 }
 
 template <class F>
@@ -48,7 +49,8 @@ struct Remat : CallOperator<Remat<F>, F> {
   F f;
   RematOptions options;
   std::string identity;  // of this wrapper and its copies, when the function has none of its own
-  Remat(F fn, RematOptions o) : f(std::move(fn)), options(std::move(o)), identity(function_identity(f)) {
+  Remat(F fn, RematOptions o)
+      : f(std::move(fn)), options(std::move(o)), identity(function_identity(f)) {
     check_function<F>();
     if (identity.empty()) identity = reprise::detail::new_identity();
   }
@@ -60,7 +62,7 @@ struct Remat : CallOperator<Remat<F>, F> {
   }
 };
 
-// --------------------------------------------------------------------------------------------- grad
+// -------------------------------------------------------------------------------------------- grad
 // The gradient of a call: one array for each chosen leaf of the arguments.
 class GradCall {
  public:
@@ -70,7 +72,7 @@ class GradCall {
   };
   GradCall(Target& target, const std::vector<Choice>& wrt);
   ~GradCall();
-  State state(std::size_t argument) const;   // by path
+  State state(std::size_t argument) const;    // by path
   Arrays leaves(std::size_t argument) const;  // in order
   // Puts gradients into a copy of a value argument.
   void replace(std::size_t argument, Fields& copy) const;
@@ -108,12 +110,13 @@ struct DiffState {
   Filter filter;
 };
 struct GradOptions {
-  Filter wrt = OfType<Param>;            // of modules; plain arrays are differentiated as they are
+  Filter wrt = OfType<Param>;  // of modules; plain arrays are differentiated as they are
   std::vector<DiffState> diff_states = {};  // for single arguments
 };
 
 namespace detail {
-std::vector<GradCall::Choice> choices(const std::vector<std::size_t>& argnums, const GradOptions& options);
+std::vector<GradCall::Choice> choices(const std::vector<std::size_t>& argnums,
+                                      const GradOptions& options);
 
 template <bool with_value, bool aux, class F, std::size_t... I>
 struct Grad : CallOperator<Grad<with_value, aux, F, I...>, F> {
@@ -127,7 +130,8 @@ struct Grad : CallOperator<Grad<with_value, aux, F, I...>, F> {
     auto target = target_of(f, args, at);
     using Result = typename decltype(target)::Result;
     static_assert(aux || std::is_same_v<Result, Array>,
-                  "nnx::grad: the function must return one Array; pass nnx::has_aux if it returns std::pair(loss, aux)");
+                  "nnx::grad: the function must return one Array; pass nnx::has_aux if it returns "
+                  "std::pair(loss, aux)");
     const GradCall g(target, choices({I...}, options));
     auto grads = [&] {
       if constexpr (sizeof...(I) == 1) {
@@ -146,14 +150,14 @@ struct Grad : CallOperator<Grad<with_value, aux, F, I...>, F> {
   }
 };
 
-// ---------------------------------------------------------------------------------------------- jit
+// --------------------------------------------------------------------------------------------- jit
 struct JitRecord;  // a traced program and where its results go
 class JitCall {
  public:
-  JitCall(Target& target, const std::string& name);
+  JitCall(Target& target, const JitOptions& options);
   ~JitCall();
   const std::string& key() const;
-  std::shared_ptr<const JitRecord> trace();           // runs the function
+  std::shared_ptr<const JitRecord> trace();             // runs the function
   void run(const JitRecord& record, bool just_traced);  // and writes its results
  private:
   struct Impl;
@@ -167,8 +171,12 @@ const std::shared_ptr<const reprise::detail::JitEntry>& entry_of(const JitRecord
 class Compiled {
  public:
   explicit Compiled(std::shared_ptr<const detail::JitRecord> record) : record_(std::move(record)) {}
-  MemoryAnalysis memory_analysis() const { return reprise::detail::memory_of(*detail::entry_of(*record_)); }
-  CostAnalysis cost_analysis() const { return reprise::detail::cost_of(*detail::entry_of(*record_)); }
+  MemoryAnalysis memory_analysis() const {
+    return reprise::detail::memory_of(*detail::entry_of(*record_));
+  }
+  CostAnalysis cost_analysis() const {
+    return reprise::detail::cost_of(*detail::entry_of(*record_));
+  }
   std::string as_text() const { return reprise::detail::plan_text(*detail::entry_of(*record_)); }
 
  private:
@@ -202,7 +210,7 @@ struct Jit : CallOperator<Jit<F>, F> {
   auto call(Location at, std::tuple<H...> args) const {
     auto target = target_of(f, std::move(args), at);
     using Result = typename decltype(target)::Result;
-    JitCall jitted(target, options.name);
+    JitCall jitted(target, options);
     if (const auto known = find<Result>(jitted.key())) {
       target.set_result(fresh(known->structure));
       jitted.run(*known->record, /*just_traced=*/false);
@@ -219,7 +227,7 @@ struct Jit : CallOperator<Jit<F>, F> {
   Lowered lower(A&&... args) const {
     auto target = target_of(f, this->pack(std::forward<A>(args)...), Location{});
     using Result = typename decltype(target)::Result;
-    JitCall jitted(target, options.name);
+    JitCall jitted(target, options);
     if (const auto known = find<Result>(jitted.key())) return Lowered(known->record);
     const auto record = jitted.trace();
     if (reusable(*record)) keep(jitted.key(), Known<Result>{record, fresh(target.value())});
@@ -251,7 +259,8 @@ struct Jit : CallOperator<Jit<F>, F> {
   std::shared_ptr<const Known<Result>> find(const std::string& key) const {
     const std::lock_guard lock(cache->mutex);
     const auto it = cache->entries.find(key);
-    return it == cache->entries.end() ? nullptr : std::static_pointer_cast<const Known<Result>>(it->second);
+    return it == cache->entries.end() ? nullptr
+                                      : std::static_pointer_cast<const Known<Result>>(it->second);
   }
   template <class Result>
   void keep(const std::string& key, Known<Result> known) const {
@@ -270,8 +279,8 @@ detail::Remat<F> remat(F f, RematOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
 
-// The gradient with respect to the arguments I... (the first by default): of a module a State with its
-// parameters (or what `wrt` says), of a Variable an Array, of other values the same structure.
+// The gradient with respect to the arguments I... (the first by default): of a module a State with
+// its parameters (or what `wrt` says), of a Variable an Array, of other values the same structure.
 template <std::size_t... I, class F>
 auto grad(F f, GradOptions options = {}) {
   if constexpr (sizeof...(I) == 0) {
@@ -305,8 +314,11 @@ auto value_and_grad(F f, HasAux, GradOptions options = {}) {
   }
 }
 
-// f, compiled once per structure, static values and types of its arguments. Calls that change static
-// values or the structure of a module are traced again each time.
+// f, compiled once per structure, static values and types of its arguments. Calls that change
+// static values or the structure of a module are traced again each time. Of a module in
+// donate_argnums the memory of the variables that f changes is used for their new values (which are
+// missing if the run fails):
+//   auto step = nnx::jit(train_step, {.donate_argnums = {0, 1}});   // the model and the optimizer
 template <class F>
 detail::Jit<F> jit(F f, JitOptions options = {}) {
   return {std::move(f), std::move(options)};

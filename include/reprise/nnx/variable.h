@@ -3,8 +3,10 @@
 //   nnx::Param w(rp::zeros({4}));            // a box; copies of w are the same box
 //   Array y = rp::exp(w);                    // reads like the array inside
 //   w.set_value(y);                          // what every holder of the box sees
-//   struct LossScale : nnx::VariableKind<LossScale> { using VariableKind::VariableKind; };   // a new kind
+//   struct LossScale : nnx::VariableKind<LossScale> { using VariableKind::VariableKind; };  // new
 #pragma once
+
+#include "reprise/ops.h"
 
 #include <cstdint>
 #include <iosfwd>
@@ -14,14 +16,12 @@
 #include <typeinfo>
 #include <utility>
 
-#include "reprise/ops.h"
-
 namespace reprise::nnx {
 
 // A kind of variable: its name, and the kind that it is a special case of.
 struct Kind {
-  std::string name;                // "Param"
-  const Kind* parent = nullptr;    // none: Variable itself
+  std::string name;                  // "Param"
+  const Kind* parent = nullptr;      // none: Variable itself
   bool is(const Kind& other) const;  // the other one or a special case of it
 };
 
@@ -58,10 +58,10 @@ class Variable {
 
   // The array inside. Inside a transform this is the traced value.
   const Array& get_value(Location at = Location::current()) const;
-  // Changes it for all holders. A TraceError inside a transform that was not given this variable (or
-  // a module that holds it) as an argument.
+  // Changes it for all holders. A TraceError inside a transform that was not given this variable
+  // (or a module that holds it) as an argument.
   void set_value(const Array& value, Location at = Location::current()) const;
-  operator const Array&() const { return get_value(Location{}); }                     // NOLINT
+  operator const Array&() const { return get_value(Location{}); }                  // NOLINT
   operator Operand() const { return Operand(get_value(Location{}), Location{}); }  // NOLINT
   Array operator[](const Index& i) const { return get_value(Location{})[i]; }
   const Variable& operator+=(Operand x) const;
@@ -89,7 +89,8 @@ class Variable {
 std::ostream& operator<<(std::ostream&, const Variable&);  // Param( # 4 (16 B) ... )
 std::string to_string(const Variable&);
 
-// The base of a kind of variable: struct Mine : nnx::VariableKind<Mine> { using VariableKind::VariableKind; };
+// The base of a kind of variable:
+//   struct Mine : nnx::VariableKind<Mine> { using VariableKind::VariableKind; };
 template <class Self, class Parent = Variable>
 class VariableKind : public Parent {
  public:
@@ -105,17 +106,39 @@ class VariableKind : public Parent {
       : Parent(kind, std::move(value), std::move(tag)) {}
 };
 
-struct Param : VariableKind<Param> { using VariableKind::VariableKind; };  // learned
-struct BatchStat : VariableKind<BatchStat> { using VariableKind::VariableKind; };  // running statistics
-struct Cache : VariableKind<Cache> { using VariableKind::VariableKind; };  // of attention, while decoding
-struct Intermediate : VariableKind<Intermediate> { using VariableKind::VariableKind; };  // from Module::sow
-struct Perturbation : VariableKind<Perturbation> { using VariableKind::VariableKind; };
-struct RngState : VariableKind<RngState> { using VariableKind::VariableKind; };
-struct RngKey : VariableKind<RngKey, RngState> { using VariableKind::VariableKind; };
-struct RngCount : VariableKind<RngCount, RngState> { using VariableKind::VariableKind; };
-struct OptState : VariableKind<OptState> { using VariableKind::VariableKind; };  // of an optimiser
-struct OptArray : VariableKind<OptArray, OptState> { using VariableKind::VariableKind; };
-struct OptVariable : VariableKind<OptVariable, OptState> { using VariableKind::VariableKind; };
+struct Param : VariableKind<Param> {
+  using VariableKind::VariableKind;
+};  // learned
+struct BatchStat : VariableKind<BatchStat> {
+  using VariableKind::VariableKind;
+};  // running statistics
+struct Cache : VariableKind<Cache> {
+  using VariableKind::VariableKind;
+};  // of attention, while decoding
+struct Intermediate : VariableKind<Intermediate> {
+  using VariableKind::VariableKind;
+};  // from Module::sow
+struct Perturbation : VariableKind<Perturbation> {
+  using VariableKind::VariableKind;
+};
+struct RngState : VariableKind<RngState> {
+  using VariableKind::VariableKind;
+};
+struct RngKey : VariableKind<RngKey, RngState> {
+  using VariableKind::VariableKind;
+};
+struct RngCount : VariableKind<RngCount, RngState> {
+  using VariableKind::VariableKind;
+};
+struct OptState : VariableKind<OptState> {
+  using VariableKind::VariableKind;
+};  // of an optimiser
+struct OptArray : VariableKind<OptArray, OptState> {
+  using VariableKind::VariableKind;
+};
+struct OptVariable : VariableKind<OptVariable, OptState> {
+  using VariableKind::VariableKind;
+};
 
 // Arithmetic of two variables, as of arrays.
 using reprise::operator+;
