@@ -19,6 +19,20 @@ Affine affine(ModuleBase& module, const Fields& fields, const Shape& shape) {
   return result;
 }
 
+// What the functions below the layers take; the kinds of layers lack one field or another.
+template <class Fields>
+NormOptions norm_options(const Fields& fields, const OptionalArray& mask) {
+  NormOptions o;
+  o.reduction_axes = fields.reduction_axes;
+  if constexpr (requires { fields.feature_axes; }) o.feature_axes = fields.feature_axes;
+  if constexpr (requires { fields.use_fast_variance; }) o.use_fast_variance = fields.use_fast_variance;
+  o.epsilon = fields.epsilon;
+  o.dtype = fields.dtype;
+  o.mask = mask;
+  o.force_float32_reductions = fields.force_float32_reductions;
+  return o;
+}
+
 }  // namespace
 
 // ----------------------------------------------------------------------------------------- LayerNorm
@@ -27,14 +41,7 @@ LayerNorm::LayerNorm(LayerNormFields fields, Location at) : Module(fields.name, 
 Array LayerNorm::call(Array x, OptionalArray mask) {
   const AtUser at(made_at());
   const Affine p = affine(*this, fields_, feature_shape(x, fields_.feature_axes));
-  return layer_norm(x, p.scale, p.bias,
-                    {.reduction_axes = fields_.reduction_axes,
-                     .feature_axes = fields_.feature_axes,
-                     .epsilon = fields_.epsilon,
-                     .dtype = fields_.dtype,
-                     .use_fast_variance = fields_.use_fast_variance,
-                     .mask = mask,
-                     .force_float32_reductions = fields_.force_float32_reductions});
+  return layer_norm(x, p.scale, p.bias, norm_options(fields_, mask));
 }
 
 // ------------------------------------------------------------------------------------------- RMSNorm
@@ -45,13 +52,7 @@ Array RMSNorm::call(Array x, OptionalArray mask) {
   const Shape shape = feature_shape(x, fields_.feature_axes);
   OptionalArray scale;
   if (fields_.use_scale) scale = param("scale", fields_.scale_init, shape, fields_.param_dtype);
-  return rms_norm(x, scale,
-                  {.reduction_axes = fields_.reduction_axes,
-                   .feature_axes = fields_.feature_axes,
-                   .epsilon = fields_.epsilon,
-                   .dtype = fields_.dtype,
-                   .mask = mask,
-                   .force_float32_reductions = fields_.force_float32_reductions});
+  return rms_norm(x, scale, norm_options(fields_, mask));
 }
 
 // ----------------------------------------------------------------------------------------- GroupNorm
@@ -75,13 +76,7 @@ Array GroupNorm::call(Array x, OptionalArray mask) {
   const AtUser at(made_at());
   const std::int64_t groups = groups_for(x);
   const Affine p = affine(*this, fields_, feature_shape(x, -1));
-  return group_norm(x, groups, p.scale, p.bias,
-                    {.reduction_axes = fields_.reduction_axes,
-                     .epsilon = fields_.epsilon,
-                     .dtype = fields_.dtype,
-                     .use_fast_variance = fields_.use_fast_variance,
-                     .mask = mask,
-                     .force_float32_reductions = fields_.force_float32_reductions});
+  return group_norm(x, groups, p.scale, p.bias, norm_options(fields_, mask));
 }
 
 // ----------------------------------------------------------------------------------------- BatchNorm

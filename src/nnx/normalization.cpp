@@ -16,8 +16,12 @@ void make_scale_and_bias(Layer& layer, const Shape& shape, const Rngs& rngs, con
 template <class Layer>
 nn::NormOptions norm_options(const Layer& layer, const OptionalArray& mask) {
   nn::NormOptions o;
-  o.reduction_axes = ReduceAxes(layer.reduction_axes);
-  o.feature_axes = ReduceAxes(layer.feature_axes);
+  if constexpr (requires { layer.feature_axes; }) {
+    o.reduction_axes = ReduceAxes(layer.reduction_axes);
+    o.feature_axes = ReduceAxes(layer.feature_axes);
+  } else if (layer.reduction_axes) {
+    o.reduction_axes = ReduceAxes(*layer.reduction_axes);
+  }
   o.epsilon = layer.epsilon;
   o.dtype = layer.dtype;
   o.use_fast_variance = layer.use_fast_variance;
@@ -91,13 +95,8 @@ GroupNorm::GroupNorm(std::int64_t features, const Rngs& rngs, const GroupNormOpt
   make_scale_and_bias(*this, {features}, rngs, o);
 }
 Array GroupNorm::operator()(Operand x, const OptionalArray& mask) const {
-  nn::NormOptions o;
-  if (reduction_axes) o.reduction_axes = ReduceAxes(*reduction_axes);
-  o.epsilon = epsilon;
-  o.dtype = dtype;
-  o.use_fast_variance = use_fast_variance;
-  o.mask = mask;
-  const Array y = nn::group_norm(x, num_groups, detail::value_of(scale), detail::value_of(bias), o);
+  const Array y = nn::group_norm(x, num_groups, detail::value_of(scale), detail::value_of(bias),
+                                 norm_options(*this, mask));
   return detail::recorded(*this, x, y);
 }
 

@@ -33,13 +33,27 @@ class InnerHost {
   std::optional<HostFrame> frame_;
 };
 
+// item(i, thread) for i in [0, n): by the team that is awake, by up to `threads` that are woken, or alone.
+template <class Item>
+void divide(std::int64_t n, std::int64_t threads, Team* team, Item& item) {
+  if (team != nullptr && n > 1) return team->share(n, item);
+  if (threads <= 1) {
+    for (std::int64_t i = 0; i < n; ++i) item(i, 0);
+    return;
+  }
+  std::atomic<std::int64_t> next = 0;
+  auto work = [&](std::int64_t thread) {
+    for (std::int64_t i = next++; i < n; i = next++) item(i, thread);
+  };
+  parallel_for(threads, work);
+}
+
 struct KernelRun {
   const codegen::CompiledKernel& kernel;
   std::byte* const* pointers;
   std::byte *scratch, *sums;
   std::size_t scratch_stride;
   std::int64_t block;
-  std::atomic<std::int64_t> next{0};
 
   void item(std::int64_t i, std::int64_t thread) const {
     const plan::Loops& l = kernel.loops;
@@ -61,7 +75,6 @@ struct KernelRun {
 };
 
 void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& context) {
-  Team* const team = context.team;
   std::byte* few[16];
   std::vector<std::byte*> many;
   std::byte** pointers = few;
@@ -72,25 +85,15 @@ void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& c
   for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
   const codegen::CompiledKernel& k = *r.kernel;
   const plan::Loops& l = k.loops;
-  KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, l.block};
-  const std::int64_t threads = l.items == 1 ? 1 : std::min<std::int64_t>({code.threads, num_threads(), l.items});
-  if (team != nullptr && l.fine_items > 1) {
-    run.block = l.fine_block;
-    auto item = [&](std::int64_t i, std::int64_t thread) { run.item(i, thread); };
-    team->share(l.fine_items, item);
-  } else if (threads == 1) {
-    for (std::int64_t i = 0; i < l.items; ++i) run.item(i, 0);
-  } else {
-    auto work = [&](std::int64_t thread) {
-      for (std::int64_t i = run.next++; i < l.items; i = run.next++) run.item(i, thread);
-    };
-    parallel_for(threads, work);
-  }
+  const bool fine = context.team != nullptr;
+  const std::int64_t items = fine ? l.fine_items : l.items;
+  const KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, fine ? l.fine_block : l.block};
+  auto item = [&](std::int64_t i, std::int64_t thread) { run.item(i, thread); };
+  divide(items, std::min<std::int64_t>({code.threads, num_threads(), items}), context.team, item);
   if (k.finish != nullptr) k.finish(pointers, run.sums);
 }
 
 void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& context) {
-  Team* const team = context.team;
   std::atomic<bool> ok = true;
   std::byte* const scratch = address(slots, r.scratch);
   auto part = [&](std::int64_t i, std::int64_t thread) {
@@ -100,17 +103,7 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& c
   };
   const auto n = static_cast<std::int64_t>(r.parts.size());
   const std::int64_t threads = r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;
-  if (team != nullptr && n > 1) {
-    team->share(n, part);
-  } else if (threads > 1) {
-    std::atomic<std::int64_t> next = 0;
-    auto work = [&](std::int64_t thread) {
-      for (std::int64_t i = next++; i < n; i = next++) part(i, thread);
-    };
-    parallel_for(threads, work);
-  } else {
-    for (std::int64_t i = 0; i < n; ++i) part(i, 0);
-  }
+  divide(n, threads, context.team, part);
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
 
