@@ -8,32 +8,12 @@
 #include <string>
 #include <thread>
 
+#include "error_text.h"
+
 namespace rp = reprise;
 using rp::Array;
 
 namespace {
-
-// The text of the error that f throws, which must be of kind E.
-template <class E, class F>
-std::string message(const F& f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  } catch (const std::exception& e) {
-    FAIL("another kind of error: " << std::string(e.what()));
-  }
-  FAIL("no error");
-  return {};
-}
-bool mentions(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-#define CHECK_MENTIONS(text, part)                  \
-  do {                                              \
-    const std::string got_text = text;              \
-    CHECK_MESSAGE(mentions(got_text, part), got_text); \
-  } while (false)
 
 const std::string here = "errors_test.cpp:";
 

@@ -30,7 +30,7 @@ TEST_CASE("integers pick, counting from the end when negative") {
 }
 
 TEST_CASE("an integer out of range is an error that names the line") {
-  const std::string message = message_of<TypeError>([] { x(1, 5); });
+  const std::string message = error_of<TypeError>([] { x(1, 5); });
   CHECK(message.starts_with("index: out of range, got 5 for axis 1 of f64[4,5]\n  at "));
   CHECK(message.find("indexing_test.cpp") != std::string::npos);
   CHECK_THROWS_AS(x[-5], TypeError);

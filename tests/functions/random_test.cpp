@@ -272,7 +272,7 @@ TEST_CASE("empty and scalar draws are ordinary") {
 
 TEST_CASE("misuse says what is needed") {
   const Array key = r::key(0), keys = r::split(key);
-  const auto error = [](auto f) { return message_of<TypeError>(f).substr(0, 60); };
+  const auto error = [](auto f) { return error_of<TypeError>(f).substr(0, 60); };
   CHECK(
       error([&] { r::key(1.5); }).starts_with("random_seed: a seed must be an integer, got f32[]"));
   CHECK(error([&] { r::key(arange(3)); }).starts_with("key: a scalar seed is needed, got i32[3]"));

@@ -23,7 +23,7 @@ TEST_CASE("reshape finds the open dimension") {
   CHECK(reshape(3.0, {1, -1}).shape() == Shape{1, 1});
   CHECK(ravel(counting({2, 0})).shape() == Shape{0});
   CHECK(
-      message_of<TypeError>([&] {
+      error_of<TypeError>([&] {
         x.reshape({5, -1});
       })
           .starts_with("reshape: the open dimension -1 cannot be found, got f64[2,6] for the shape "

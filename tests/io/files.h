@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "error_text.h"
+
 namespace reprise::io_test {
 
 class Folder {
@@ -53,17 +55,6 @@ inline std::string test_file(const std::string& name) {
   return std::string(REPRISE_TEST_DATA) + "/io/" + name;
 }
 
-inline std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-inline bool begins(const std::string& text, const std::string& start) {
-  return text.rfind(start, 0) == 0;
-}
 
 inline const std::vector<Dtype>& all_dtypes() {
   static const std::vector<Dtype> all = {bool_, uint8, uint16,  uint32,   uint64,  int8,   int16,

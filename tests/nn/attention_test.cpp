@@ -83,19 +83,19 @@ TEST_CASE("masks have the shapes and values of Flax's") {
         std::vector<float>{1, 0});
   CHECK(!nn::combine_masks({std::nullopt}));
   CHECK(begins(
-      message_of([&] {
+      error_of<TypeError>([&] {
         nn::combine_masks({first, ones({2})});
       }),
       "combine_masks: the masks must have the same number of dimensions, got f32[1,2] and f32[2]\n"
       "  at attention_test.cpp:"));
-  CHECK(begins(message_of([&] { nn::make_causal_mask(1.0); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::make_causal_mask(1.0); }),
                "make_causal_mask: the input needs at least one axis"));
 }
 
 TEST_CASE("attention says what does not fit") {
   const Array q = ones({2, 3, 4, 5});
   auto error = [&](const Array& key, const Array& value) {
-    return message_of([&] { nn::dot_product_attention(q, key, value); });
+    return error_of<TypeError>([&] { nn::dot_product_attention(q, key, value); });
   };
   CHECK(begins(
       error(ones({1, 3, 4, 5}), q),
@@ -112,7 +112,7 @@ TEST_CASE("attention says what does not fit") {
                "f32[2,3,4,5] and "
                "f32[2,7,4,5]"));
   const std::string no_key =
-      message_of([&] { nn::dot_product_attention(q, q, q, {.dropout_rate = 0.5}); });
+      error_of<TypeError>([&] { nn::dot_product_attention(q, q, q, {.dropout_rate = 0.5}); });
   CHECK(begins(no_key, "dot_product_attention: dropout needs a key, got rate 0.5"));
   CHECK(no_key.find("hint: pass .dropout_rng, or set .deterministic") != std::string::npos);
 }

@@ -30,7 +30,7 @@ void check_golden(const std::string& name, const init::Initializer& initializer,
 }
 
 std::string error_of(const init::Initializer& initializer, const Shape& shape) {
-  return message_of([&] { initializer(key42, shape); });
+  return ::error_of<TypeError>([&] { initializer(key42, shape); });
 }
 
 TEST_CASE("initializers give the bits of jax.nn.initializers") {

@@ -7,6 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "error_text.h"
+
 namespace reprise {
 
 using LayerFunction = std::function<Array(const Arrays&)>;
@@ -36,18 +38,5 @@ inline void check_layer(const std::string& name, const LayerFunction& f) {
   }
 }
 
-// What a call that must fail says.
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const TypeError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-inline bool begins(const std::string& text, const std::string& start) {
-  return text.rfind(start, 0) == 0;
-}
 
 }  // namespace reprise

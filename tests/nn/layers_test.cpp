@@ -98,7 +98,7 @@ TEST_CASE("activations agree with jax.nn") {
     return nn::logmeanexp(a[0].reshape({4, 4}), 1);
   });
   check_layer("identity", [](const Arrays& a) { return nn::identity(a[0]); });
-  CHECK(begins(message_of([&] { nn::glu(x); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::glu(x); }),
                "glu: the axis must have an even size, got 17 in f32[17]"));
 }
 
@@ -124,7 +124,7 @@ TEST_CASE("conv pads as Flax does") {
 TEST_CASE("conv and pool say what does not fit") {
   const Array x = ones({1, 5, 2}), kernel = ones({3, 2, 4});
   auto conv_error = [&](const nn::ConvOptions& options) {
-    return message_of([&] { nn::conv(x, kernel, std::nullopt, options); });
+    return error_of<TypeError>([&] { nn::conv(x, kernel, std::nullopt, options); });
   };
   CHECK(begins(
       conv_error({.padding = "same"}),
@@ -141,29 +141,29 @@ TEST_CASE("conv and pool say what does not fit") {
   CHECK(begins(conv_error({.feature_group_count = 0}),
                "conv: feature_group_count must be at least 1, got 0"));
   CHECK(begins(
-      message_of([&] {
+      error_of<TypeError>([&] {
         nn::conv(x, ones({3, 3, 4}));
       }),
       "conv: the kernel does not fit the features of the input, got f32[3,3,4] in 1 group(s) for "
       "f32[1,5,2]"));
-  CHECK(begins(message_of([&] { nn::conv(ones({2}), kernel); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::conv(ones({2}), kernel); }),
                "conv: needs an input (batch..., spatial..., in) and a kernel (window..., in, out), "
                "got f32[2]"));
   CHECK(begins(
-      message_of([&] {
+      error_of<TypeError>([&] {
         nn::conv(ones({1, 4, 4, 1}), ones({2, 2, 1, 1}), std::nullopt, {.padding = "CAUSAL"});
       }),
       "conv: CAUSAL padding is for windows of one dimension, got 2"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::conv(ones({1, 0, 2}), kernel, std::nullopt, {.padding = "CIRCULAR"});
                }),
                "conv: an empty axis cannot be padded with itself, got f32[1,0,2]"));
-  CHECK(begins(message_of([&] { nn::max_pool(ones({3}), {2}); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::max_pool(ones({3}), {2}); }),
                "pool: needs an input (batch..., spatial..., features) for a window of 1 "
                "dimensions, got f32[3]"));
-  CHECK(begins(message_of([&] { nn::max_pool(x, {2}, std::nullopt, "CAUSAL"); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::max_pool(x, {2}, std::nullopt, "CAUSAL"); }),
                "pool: the padding must be SAME, VALID or numbers, got 'CAUSAL'"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::max_pool(x, {2}, {{1, 1}});
                }),
                "pool: strides needs one number for each of the 1 dimensions of the window, got 2"));
@@ -221,26 +221,26 @@ TEST_CASE("normalisation says what does not fit") {
   const Array x = ones({2, 3, 4});
   CHECK(nn::feature_shape(x, {2, 1}) == Shape{4, 3});
   CHECK(begins(
-      message_of([&] { nn::layer_norm(x, ones({3})); }),
+      error_of<TypeError>([&] { nn::layer_norm(x, ones({3})); }),
       "normalize: the scale does not fit the features, got f32[3] for axes [2] of f32[2,3,4]"));
-  CHECK(begins(message_of([&] { nn::layer_norm(x, std::nullopt, ones({2})); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::layer_norm(x, std::nullopt, ones({2})); }),
                "normalize: the bias does not fit the features, got f32[2]"));
-  CHECK(begins(message_of([&] { nn::group_norm(x, 3); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::group_norm(x, 3); }),
                "group_norm: the number of groups must divide the number of features, got 3 and 4"));
   CHECK(begins(
-      message_of([&] { nn::group_norm(x, 2, std::nullopt, std::nullopt, {.reduction_axes = 1}); }),
+      error_of<TypeError>([&] { nn::group_norm(x, 2, std::nullopt, std::nullopt, {.reduction_axes = 1}); }),
       "group_norm: the reduction axes must include the last one, which holds the features, got "
       "[1]"));
-  CHECK(begins(message_of([&] { nn::group_norm(1.0, 2); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::group_norm(1.0, 2); }),
                "group_norm: the input needs at least one axis, got f32[]"));
   CHECK(
-      begins(message_of([&] {
+      begins(error_of<TypeError>([&] {
                nn::instance_norm(x, std::nullopt, std::nullopt, {.feature_axes = ReduceAxes{0, 2}});
              }),
              "instance_norm: the feature axes must not include the first one, which is the batch"));
-  CHECK(begins(message_of([&] { nn::compute_stats(x, {.axes = 3}); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::compute_stats(x, {.axes = 3}); }),
                "compute_stats: axis 3 is out of range for 3 dimensions"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::compute_stats(x, {.axes = {1, -2}});
                }),
                "compute_stats: axis -2 is given twice"));
@@ -269,26 +269,26 @@ TEST_CASE("a general kernel is filled as a plain one") {
 
 TEST_CASE("dense layers say what does not fit") {
   const Array x = ones({2, 3});
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::dense(x, ones({4, 5}));
                }),
                "dense: the kernel does not fit the input, got f32[4,5] for axis 1 of f32[2,3]\n"
                "  at layers_test.cpp:"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::dense(1.0, ones({4, 5}));
                }),
                "dense: the input needs at least one axis, got f32[]"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::dense_general(x, ones({2, 3}), std::nullopt, {.batch_dims = 1});
                }),
                "dense_general: batch_dims must be the leading axes 0, 1, ..., got [1]"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::embed(ones({4, 3}), x);
                }),
                "embed: the input must be integers, got f32[2,3]"));
-  CHECK(begins(message_of([&] { nn::embed(ones({4}), array({1})); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::embed(ones({4}), array({1})); }),
                "embed: the embedding must have 2 dimensions, got f32[4]"));
-  CHECK(begins(message_of([&] {
+  CHECK(begins(error_of<TypeError>([&] {
                  nn::dense(x, ones({3, 5}), std::nullopt, int32);
                }),
                "promote_dtype: the dtype must be floating, got i32"));
@@ -311,9 +311,9 @@ TEST_CASE("dropout repeats its mask and shares it along broadcast axes") {
   const Array x = ones({3});
   CHECK(nn::dropout(x, 0, Array()).to_vector<float>() == std::vector<float>{1, 1, 1});
   CHECK(nn::dropout(x, 1, Array()).to_vector<float>() == std::vector<float>{0, 0, 0});
-  CHECK(begins(message_of([&] { nn::dropout(x, 1.5, key); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::dropout(x, 1.5, key); }),
                "dropout: the rate must be between 0 and 1, got 1.5"));
-  CHECK(begins(message_of([&] { nn::dropout(x, 0.5, key, {1}); }),
+  CHECK(begins(error_of<TypeError>([&] { nn::dropout(x, 0.5, key, {1}); }),
                "dropout: axis 1 is out of range for 1 dimensions"));
 }
 

@@ -185,7 +185,7 @@ TEST_CASE("convolutions print as in JAX and are read back") {
 
 TEST_CASE("convolutions name what does not fit") {
   const auto message = [](const Shape& lhs, const Shape& rhs, const Options& o) {
-    return message_of<TypeError>([&] { lax::conv_general_dilated(waves(lhs), waves(rhs), o); });
+    return error_of<TypeError>([&] { lax::conv_general_dilated(waves(lhs), waves(rhs), o); });
   };
   const std::string op = "conv_general_dilated: ";
   CHECK(message({2, 4, 9}, {6, 4}, {}).find(op + "operands need equal ranks") == 0);

@@ -165,7 +165,7 @@ TEST_CASE("an empty contraction is zero, an empty result is empty") {
 
 TEST_CASE("dot_general names the axes that do not fit") {
   const auto message = [](const Dims& d) {
-    return message_of<TypeError>([&] { lax::dot_general(waves({2, 3}), waves({4, 5}), d); });
+    return error_of<TypeError>([&] { lax::dot_general(waves({2, 3}), waves({4, 5}), d); });
   };
   CHECK(message({{1}, {0}, {}, {}})
             .find("dot_general: contracting sizes differ, got 3 (lhs axis 1) "

@@ -115,7 +115,7 @@ TEST_CASE("dimension numbers print as in JAX and can be read back") {
 TEST_CASE("gather refuses dimension numbers that do not fit") {
   const Array x = counting({4, 5}), i = array({{1}, {2}});
   const auto gathered = [&](const lax::GatherDimensionNumbers& n, lax::Ints sizes, Array indices) {
-    return message_of<TypeError>([&] { lax::gather(x, indices, n, sizes); });
+    return error_of<TypeError>([&] { lax::gather(x, indices, n, sizes); });
   };
   CHECK(gathered({{1}, {0}, {0}}, {1, 6}, i).starts_with("gather: windows must fit into f64[4,5]"));
   CHECK(gathered({{1}, {0}, {0}}, {2, 5}, i).starts_with("gather: windows must fit"));

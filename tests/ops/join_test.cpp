@@ -142,7 +142,7 @@ TEST_CASE("joining operations map over axes in any position") {
 TEST_CASE("joining operations refuse what does not fit") {
   const Array a = counting({2, 3}), b = counting({3, 2}), c = array({1, 2});
   CHECK(
-      message_of<TypeError>([&] {
+      error_of<TypeError>([&] {
         lax::concatenate({a, b}, 0);
       })
           .starts_with("concatenate: shapes must be equal except in dimension 0, got f64[2,3] and "

@@ -4,6 +4,8 @@
 #include "ops/lax.h"
 #include "ops/rules_check.h"
 
+#include "error_text.h"
+
 namespace reprise {
 
 // x: operands with their mapped axis in front; positions[i]: where to put it, nullopt: not mapped
@@ -53,14 +55,5 @@ inline std::size_t recorded(const FlatFunction& f, const Types& types) {
   return trace(f, types).program->eqns.size();
 }
 
-template <class E, class F>
-std::string message_of(F f) {
-  try {
-    f();
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 }  // namespace reprise

@@ -98,7 +98,7 @@ TEST_CASE("a wrong operand or param is a TypeError") {
   const Array key = keys_of({0, 1}), real = array({1.0, 2.0});
   const auto says = [](auto f, const char* text) {
     INFO(text);
-    CHECK(message_of<TypeError>(f).starts_with(text));
+    CHECK(error_of<TypeError>(f).starts_with(text));
   };
   says([&] { lax::random_bits(key, 12, {2}); },
        "random_bits: bit_width must be 8, 16, 32 or 64, got 12");

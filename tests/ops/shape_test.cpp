@@ -149,7 +149,7 @@ TEST_CASE("moveaxis and iota_ints") {
 
 TEST_CASE("shape operations refuse what does not fit and say what they got") {
   const Array x = counting({2, 3});
-  CHECK(message_of<TypeError>([&] { lax::reshape(x, {4}); })
+  CHECK(error_of<TypeError>([&] { lax::reshape(x, {4}); })
             .starts_with("reshape: the number of elements must stay the same, got f64[2,3] for the "
                          "shape (4,)\n  at "));
   CHECK_THROWS_AS(lax::reshape(x, {-6}), TypeError);

@@ -135,7 +135,7 @@ TEST_CASE("slices map over axes in any position") {
 TEST_CASE("slices refuse what does not fit") {
   const Array x = counting({4, 5}), u = counting({2, 3});
   CHECK(
-      message_of<TypeError>([&] {
+      error_of<TypeError>([&] {
         lax::slice(x, {1, 0}, {5, 5});
       })
           .starts_with("slice: 0 <= start <= limit <= size is needed, got start 1 and limit 5 for "

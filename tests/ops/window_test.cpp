@@ -163,7 +163,7 @@ TEST_CASE("window reductions print as in JAX") {
 
 TEST_CASE("window reductions reject geometry that does not fit") {
   const auto message = [](const Window& w) {
-    return message_of<TypeError>([&] { lax::reduce_window_sum(waves({4, 4}), w); });
+    return error_of<TypeError>([&] { lax::reduce_window_sum(waves({4, 4}), w); });
   };
   const Pads none{{0, 0}, {0, 0}};
   CHECK(message({{2}, {1, 1}, none})

@@ -4,6 +4,8 @@
 #include <string>
 #include <tuple>
 
+#include "error_text.h"
+
 namespace reprise {
 namespace {
 
@@ -14,16 +16,6 @@ using flax_golden::Json;
 using flax_golden::near;
 using opt::GradientTransformation;
 
-template <class F>
-std::string message_of(const F& f) {
-  try {
-    f();
-  } catch (const TypeError& e) {
-    return e.what();
-  }
-  return "no error";
-}
-bool begins(const std::string& text, const std::string& start) { return text.rfind(start, 0) == 0; }
 
 // Three steps on one array, as golden section `optax` has them.
 void check_steps(const std::string& name, const GradientTransformation& tx) {
@@ -247,48 +239,48 @@ TEST_CASE("optimisers say what does not fit") {
   params["w"] = ones({2});
   other["v"] = ones({2});
   const Dict state = tx.init(params);
-  const std::string no_params = message_of([&] { tx.update(params, state); });
+  const std::string no_params = error_of<TypeError>([&] { tx.update(params, state); });
   CHECK(begins(no_params,
                "add_decayed_weights: needs the parameters, got none\n  at optimizers_test.cpp:"));
   CHECK(no_params.find("hint: call update(grads, state, params)") != std::string::npos);
-  CHECK(begins(message_of([&] { tx.update(other, state, params); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(other, state, params); }),
                "optim: gradients and parameters must be trees of the same structure, got 1 and 1 "
                "leaves with other "
                "names"));
-  CHECK(begins(message_of([&] { tx.update(other, state, other); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(other, state, other); }),
                "optim: the state has no entry 'nu/v'"));
-  CHECK(begins(message_of([&] { tx.update(params, Dict(), params); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(params, Dict(), params); }),
                "optim: the state has no entry 'nu/w'"));
   Dict longer;
   longer["w"] = ones({3});
-  CHECK(begins(message_of([&] { tx.update(longer, state, longer); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(longer, state, longer); }),
                "optim: the state does not fit the parameters, got f32[2] in 'nu/w' for f32[3]"));
   CHECK(begins(
-      message_of([&] { tx.update(longer, state, params); }),
+      error_of<TypeError>([&] { tx.update(longer, state, params); }),
       "optim: gradient and parameter must have the same shape, got f32[3] and f32[2] in 'w'"));
-  CHECK(begins(message_of([&] { opt::apply_updates(params, other); }),
+  CHECK(begins(error_of<TypeError>([&] { opt::apply_updates(params, other); }),
                "apply_updates: gradients and parameters must be trees of the same structure"));
   Dict broken = state;
   broken["0"]["count"] = ones({2});
-  CHECK(begins(message_of([&] { tx.update(params, broken, params); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(params, broken, params); }),
                "optim: 'count' in the state must be an integer scalar, got f32[2]"));
   broken["0"] = Array(1);
-  CHECK(begins(message_of([&] { tx.update(params, broken, params); }),
+  CHECK(begins(error_of<TypeError>([&] { tx.update(params, broken, params); }),
                "optim: '0' in the state must be a dict, got an array"));
   const GradientTransformation forgetful([](const NamedLeaves&) { return Dict(); },
                                          [](const NamedLeaves&, const Dict&, const auto&) {
                                            return std::pair{Arrays{}, Dict()};
                                          });
-  CHECK(begins(message_of([&] { forgetful.update(params, Dict()); }),
+  CHECK(begins(error_of<TypeError>([&] { forgetful.update(params, Dict()); }),
                "optim: a transformation must return one update for each leaf, got 0 for 1"));
   const GradientTransformation selective =
       opt::masked(opt::sgd(0.1), [](const std::string& path, const Array&) { return path != "w"; });
-  CHECK(begins(message_of([&] { selective.update(params, Dict()); }),
+  CHECK(begins(error_of<TypeError>([&] { selective.update(params, Dict()); }),
                "masked: needs the parameters, got none"));
   const GradientTransformation ada = opt::adafactor(0.1);
   Dict ada_state = ada.init(params);
   ada_state["0"]["v"]["w"] = ones({5});
-  CHECK(begins(message_of([&] { ada.update(params, ada_state, params); }),
+  CHECK(begins(error_of<TypeError>([&] { ada.update(params, ada_state, params); }),
                "adafactor: the state does not fit the parameters, got f32[5] for f32[2] in 'w'"));
 }
 

@@ -4,6 +4,8 @@
 
 #include <sstream>
 
+#include "error_text.h"
+
 namespace rp = reprise;
 using rp::Array;
 namespace P = rp::checkpoint_policies;
@@ -40,15 +42,6 @@ double distance(Array a, Array b) {
   return rp::max(rp::abs(a - b)).item<double>() / rp::max(rp::abs(b)).item<double>();
 }
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const rp::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 }  // namespace
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "error_text.h"
+
 namespace rp = reprise;
 using rp::Array;
 namespace P = rp::checkpoint_policies;
@@ -286,18 +288,6 @@ TEST_CASE(
 }
 
 // ------------------------------------------------------------------------------------------ misuse
-
-namespace {
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const rp::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-}  // namespace
 
 static_assert(!std::is_convertible_v<int, rp::Policy>, "a number is not a policy");
 static_assert(!std::is_convertible_v<bool (*)(int), rp::Policy>, "nor is any function");

@@ -5,6 +5,8 @@
 
 #include "derivatives.h"
 
+#include "error_text.h"
+
 namespace upstream {
 
 using namespace check;
@@ -36,15 +38,6 @@ std::string linear_text(const F& f, const A&... x) {
   return rp::linearize(f, x...).second.jaxpr().str();
 }
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const rp::Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 // First and second derivatives against central differences, forward mode too unless it is left out.
 template <class F>
