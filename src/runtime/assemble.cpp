@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "base/dtype.h"
+#include "codegen/conv_spec.h"
 #include "codegen/loop_dot.h"
 #include "codegen/matmul_calls.h"
 #include "codegen/tiled_dot.h"
 #include "control/records.h"
 #include "control/scan.h"
-#include "base/dtype.h"
+#include "ops/records.h"
 #include "plan/dot.h"
 #include "plan/transfers.h"
 #include "program/primitive.h"
@@ -45,9 +47,11 @@ class Assembler {
   struct Prepared {
     std::shared_ptr<const codegen::CompiledKernel> kernel;
     std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> products;
+    std::shared_ptr<const codegen::Convolution> convolution;
     bool wakes_threads = false;
     std::vector<std::shared_ptr<const Code>> bodies;
     std::size_t scratch_bytes = 0, scratch_stride = 0, host_bytes = 0;
+    std::size_t library_bytes = 0;
   };
 
   Assembler(const Assembler& from, std::shared_ptr<const Schedule> s, std::vector<Prepared> prepared)
@@ -97,6 +101,7 @@ class Assembler {
 
   std::shared_ptr<const Code> finish() {
     code_.memory = plan::plan_memory(s_, memory_request());
+    for (const Prepared& p : prepared_) code_.memory.library_bytes = std::max(code_.memory.library_bytes, p.library_bytes);
     code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
                                              (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
@@ -120,6 +125,7 @@ class Assembler {
         owners.push_back(i);
       }
       if (const auto* d = std::get_if<DotStep>(&s_.steps[i].what)) prepare_dot(prepared_[i], s_.steps[i], *d);
+      if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) prepare_evaluation(prepared_[i], *e);
       if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
     }
     const auto compiled = codegen::compile_kernels(kernels);
@@ -176,6 +182,18 @@ class Assembler {
     constexpr std::size_t many = 8;
     return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
   }
+  // Convolutions that the library has fast code for; all else is evaluated.
+  void prepare_evaluation(Prepared& p, const EvalStep& e) {
+    if (e.eqn->prim != &conv_general_dilated_p) return;
+    const Program& program = *s_.program;
+    const codegen::ConvSpec spec =
+        codegen::conv_spec(e.eqn->params, program.type(e.eqn->in[0]), program.type(e.eqn->in[1]), program.type(e.eqn->out[0]));
+    if (program.type(e.eqn->out[0]).dtype != spec.dtype || !codegen::can_convolve(spec)) return;
+    p.convolution = codegen::make_convolution(spec, code_.threads);
+    p.scratch_bytes = p.convolution->scratch_bytes();
+    p.library_bytes = p.convolution->hidden_bytes();
+    code_.is_fine = false;  // the library brings its own threads
+  }
   void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
     AssembleOptions inside = options_;
     inside.outputs_given = true;
@@ -183,6 +201,7 @@ class Assembler {
     for (const auto& body : l.bodies) {
       p.bodies.push_back(assemble(body, inside));
       p.host_bytes = std::max(p.host_bytes, p.bodies.back()->memory.host_bytes);
+      p.library_bytes = std::max(p.library_bytes, p.bodies.back()->memory.library_bytes);
       code_.uses_host |= p.bodies.back()->uses_host;
       code_.is_fine &= p.bodies.back()->is_fine;
       code_.is_shareable |= p.bodies.back()->is_shareable;
@@ -236,6 +255,10 @@ class Assembler {
     return r;
   }
   Instruction instruction(std::size_t i, const EvalStep& e) const {
+    if (prepared_[i].convolution) {
+      const Step& step = s_.steps[i];
+      return RunConv{prepared_[i].convolution, ref(step.operands[0]), ref(step.operands[1]), ref(step.results[0]), scratch(i)};
+    }
     RunEval r{e.eqn, {}, {}};
     for (std::size_t k = 0; k < e.eqn->in.size(); ++k) {
       const View& v = s_.steps[i].operands[k];

@@ -11,6 +11,7 @@
 #include <memory>
 #include <variant>
 
+#include "codegen/conv.h"
 #include "codegen/kernel.h"
 #include "codegen/matmul.h"
 #include "plan/memory.h"
@@ -43,6 +44,10 @@ struct RunMatmul {
   Ref scratch;
   std::size_t scratch_stride = 0;  // per thread
   bool wakes_threads = false;      // so much work that threads are woken for the parts
+};
+struct RunConv {
+  std::shared_ptr<const codegen::Convolution> convolution;
+  Ref lhs, rhs, out, scratch;
 };
 // The plain evaluator on values that lie dense in memory.
 struct RunEval {
@@ -95,7 +100,7 @@ struct RunTransfer {
   std::size_t number = 0;  // of the pair that begins and ends it
 };
 
-using Instruction = std::variant<RunKernel, RunMatmul, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
+using Instruction = std::variant<RunKernel, RunMatmul, RunConv, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
 
 struct Code {
   std::shared_ptr<const plan::Schedule> schedule;

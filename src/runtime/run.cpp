@@ -107,6 +107,11 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& c
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
 
+void run_one(const Code&, const RunConv& r, Slots slots, const Context&) {
+  const bool ok = r.convolution->run(address(slots, r.lhs), address(slots, r.rhs), address(slots, r.out), address(slots, r.scratch));
+  if (!ok) fail<RuntimeError>("conv_general_dilated: the library failed");
+}
+
 void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {

@@ -66,7 +66,7 @@ void append_bodies(std::string& out, const Instruction& i, const std::string& in
 
 std::string step_text(const Code& c, std::size_t i) {
   const plan::Step& s = c.schedule->steps[i];
-  std::string out = std::visit(Describe{}, s.what);
+  std::string out = std::holds_alternative<RunConv>(c.instructions[i]) ? "convolution" : std::visit(Describe{}, s.what);
   for (Var v : s.reads) out += " v" + std::to_string(v);
   out += " ->";
   for (Var v : s.writes) out += " " + value_text(c, v);

@@ -1,0 +1,12 @@
+// A convolution equation as oneDNN sees it.
+#pragma once
+
+#include "codegen/conv.h"
+#include "program/program.h"
+
+namespace reprise::codegen {
+
+// Operands and result lie dense in memory.
+ConvSpec conv_spec(const Params&, const Type& lhs, const Type& rhs, const Type& out);
+
+}  // namespace reprise::codegen
