@@ -94,7 +94,7 @@ const RuleRow& rule_of(const Primitive& prim) {
   static const auto rules = [] {
     std::unordered_map<const Primitive*, RuleRow> all;
     for (const auto& family :
-         {arithmetic_rules(), integer_rules(), choice_rules(), convert_rules(), math_rules()}) {
+         {arithmetic_rules(), integer_rules(), choice_rules(), convert_rules(), math_rules(), random_rules()}) {
       for (const RuleRow& row : family) all.emplace(row.prim, row);
     }
     return all;

@@ -43,6 +43,7 @@ std::span<const RuleRow> integer_rules();     // emit_integer.cpp
 std::span<const RuleRow> choice_rules();      // emit_choice.cpp
 std::span<const RuleRow> convert_rules();     // emit_convert.cpp
 std::span<const RuleRow> math_rules();        // emit_math.cpp
+std::span<const RuleRow> random_rules();      // emit_random.cpp
 
 llvm::Value* rounded(const Emission&, llvm::Value* value, Rounding);
 

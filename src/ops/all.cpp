@@ -25,7 +25,7 @@ std::span<const Primitive* const> basic_primitives() {
       &reduce_window_max_p, &reduce_window_min_p, &reduce_window_sum_p, &select_and_scatter_add_p,
       &select_and_gather_add_p,
       &random_seed_p, &random_wrap_p, &random_unwrap_p, &random_split_p, &random_fold_in_p,
-      &random_bits_p, &threefry2x32_p,
+      &random_bits_p, &threefry2x32_p, &threefry_bits_p,
       &dot_general_p,
       &conv_general_dilated_p,
       &name_p, &device_put_p};

@@ -143,6 +143,14 @@ Types threefry_type(const Types& in, const Params&) {
   return {t, t};
 }
 
+Types threefry_bits_type(const Types& in, const Params&) {
+  expect_operands("threefry_bits", in, 3);
+  for (const Type& t : in) expect_words("threefry_bits", t);
+  Type t = elementwise::common_type("threefry_bits", in);
+  t.weak_type = false;
+  return {t};
+}
+
 // ------------------------------------------------------------------------------------ evaluation
 // Seeds of up to 32 bits fill the low word, as integers of any size do in JAX by default.
 Arrays seed_eval(const Arrays& x, const Params&, const Types& out) {
@@ -225,6 +233,22 @@ Arrays threefry_eval(const Arrays& x, const Params&, const Types& out) {
   return {std::move(a).finish(), std::move(b).finish()};
 }
 
+Arrays threefry_bits_eval(const Arrays& x, const Params&, const Types& out) {
+  NewArray bits(out[0]);
+  if (bits.size() == 0) return {std::move(bits).finish()};
+  const elementwise::Walk walk({x[0].type(), x[1].type(), x[2].type()}, out[0].shape);
+  elementwise::for_each_row<3>(walk, [&](std::int64_t o, const std::int64_t* at) {
+    for (std::int64_t i = 0; i < walk.inner_size; ++i) {
+      const auto word = [&](std::size_t k) {
+        return elements<Word>(x[k])[at[k] + i * walk.inner[k]];
+      };
+      const Words w = hash({word(0), word(1)}, {0, word(2)});
+      bits.data<Word>()[o + i] = w.a ^ w.b;
+    }
+  });
+  return {std::move(bits).finish()};
+}
+
 // --------------------------------------------------------------------------------------- mapping
 // New dimensions come last, so the mapped axis stays where it is.
 Batched batch_in_place(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
@@ -265,7 +289,14 @@ constinit const Primitive
     random_split_p   = draw("random_split", split_type, split_eval, batch_in_place),
     random_fold_in_p = draw("random_fold_in", fold_in_type, fold_in_eval, elementwise::batch, 2),
     random_bits_p    = draw("random_bits", bits_type, bits_eval, batch_in_place),
-    threefry2x32_p   = draw("threefry2x32", threefry_type, threefry_eval, threefry_batch, 4);
+    threefry2x32_p   = draw("threefry2x32", threefry_type, threefry_eval, threefry_batch, 4),
+    threefry_bits_p  = {.name = "threefry_bits",
+                        .kind = Kind::elementwise,
+                        .type = threefry_bits_type,
+                        .eval = threefry_bits_eval,
+                        .tangent = elementwise::zero_tangent,
+                        .batch = elementwise::batch,
+                        .arity = 3};
 // clang-format on
 
 namespace lax {
@@ -290,6 +321,9 @@ std::pair<Array, Array> threefry2x32(const Array& key0, const Array& key1, const
                                      const Array& count1) {
   const Arrays out = threefry2x32_p.bind({key0, key1, count0, count1});
   return {out[0], out[1]};
+}
+Array threefry_bits(const Array& key0, const Array& key1, const Array& position) {
+  return threefry_bits_p.bind1({key0, key1, position});
 }
 
 }  // namespace lax

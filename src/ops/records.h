@@ -36,7 +36,7 @@ extern const Primitive  // reduce.cpp, cumulative.cpp, sort.cpp, window.cpp
     reduce_window_min_p, reduce_window_sum_p, select_and_scatter_add_p, select_and_gather_add_p;
 extern const Primitive  // random.cpp
     random_seed_p, random_wrap_p, random_unwrap_p, random_split_p, random_fold_in_p, random_bits_p,
-    threefry2x32_p;
+    threefry2x32_p, threefry_bits_p;
 extern const Primitive dot_general_p;            // dot.cpp
 extern const Primitive conv_general_dilated_p;   // conv.cpp
 extern const Primitive name_p;                   // name.cpp

@@ -1,6 +1,7 @@
 #include "plan/loops.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace reprise::plan {
 namespace {
@@ -20,6 +21,28 @@ void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::s
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(k));
     for (Ints* s : all) s->erase(s->begin() + static_cast<std::ptrdiff_t>(k - 1));
   }
+}
+
+// Some operand or result lies close together along rows, and so far apart along columns that a row's cache lines push
+// each other out. Measured: from 1024 elements on tiles pay.
+bool is_transposing(const Loops& l, const Kernel& k) {
+  const auto turned = [](const Ints& strides) {
+    constexpr std::int64_t far_apart = 1024;
+    return strides.size() > 1 && std::abs(strides.back()) >= far_apart && std::abs(strides[strides.size() - 2]) == 1;
+  };
+  for (std::size_t i = 0; i < k.loads.size(); ++i) {
+    if (k.loads[i].source == Source::memory && turned(l.load_strides[i])) return true;
+  }
+  return std::any_of(l.store_strides.begin(), l.store_strides.end(), turned);
+}
+
+void choose_tiles(Loops& l, const Kernel& k) {
+  constexpr std::int64_t rows = 16, columns = 64;
+  if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns <= columns || !is_transposing(l, k)) return;
+  l.tile_rows = rows;
+  l.tile_columns = columns;
+  l.block = std::min(l.rows, std::max(rows, l.block / rows * rows));
+  l.items = ceil_div(l.rows, l.block);
 }
 
 void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
@@ -97,6 +120,7 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   if (has_columns) l.outer.pop_back();
   for (std::int64_t n : l.outer) l.rows *= n;
   choose_items(l, k, lanes);
+  choose_tiles(l, k);
   choose_fine_items(l, k);
   return l;
 }

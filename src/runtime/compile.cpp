@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "plan/expand.h"
 #include "plan/keep.h"
 #include "plan/keep_loops.h"
 #include "plan/reduction.h"
@@ -36,6 +37,7 @@ ProgramPtr lowered(const Program& source) {
   p = apply_pass("split_reductions", plan::split_reductions, std::move(p));
   p = apply_pass("keep_loops", plan::keep_loops, std::move(p));
   p = apply_pass("keep", plan::keep, std::move(p));
+  p = apply_pass("expand", plan::expand, std::move(p));
   return std::make_shared<const Program>(std::move(p));
 }
 

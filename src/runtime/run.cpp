@@ -70,7 +70,12 @@ struct KernelRun {
       row_end = std::min(l.rows, row_begin + block);
     }
     std::byte* own = scratch + static_cast<std::size_t>(thread) * scratch_stride;
-    kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
+    if (l.tile_rows == 0) return kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
+    for (std::int64_t r = row_begin; r < row_end; r += l.tile_rows) {
+      for (std::int64_t c = column_begin; c < column_end; c += l.tile_columns) {
+        kernel.run(pointers, r, std::min(row_end, r + l.tile_rows), c, std::min(column_end, c + l.tile_columns), own, sums);
+      }
+    }
   }
 };
 

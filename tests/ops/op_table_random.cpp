@@ -100,6 +100,16 @@ Many hashed(const Many& x) {
   return out;
 }
 
+Many bits_at(const Many& x) {
+  Many out{x[0]};
+  for (std::size_t i = 0; i < x[0].values.size(); ++i) {
+    const auto at = [&](std::size_t k) { return word(x[k].values[i]); };
+    const Pair h = hash({at(0), at(1)}, {0, at(2)});
+    out[0].values[i] = h.first ^ h.second;
+  }
+  return out;
+}
+
 }  // namespace
 
 Rows random_rows() {
@@ -152,6 +162,12 @@ Rows random_rows() {
                                    },
                                    {words, words, words, words}, hashed),
                                scalar_and_empty(4)));
+  rows.push_back(with_variants(
+      row(
+          "threefry_bits", threefry_bits_p,
+          [](const Arrays& x) { return Arrays{lax::threefry_bits(x[0], x[1], x[2])}; },
+          {words, words, words}, bits_at),
+      scalar_and_empty(3)));
   return rows;
 }
 

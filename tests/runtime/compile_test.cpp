@@ -147,7 +147,7 @@ TEST_CASE("every pass can be switched off and the results agree") {
     return rp::sum(rp::nn::softmax(v, -1) * v);
   });
   const Array expected = step(w, x).second;
-  for (const char* pass : {"none", "inline", "open_mergeable", "simplify", "cse", "dce", "split_reductions", "keep_loops", "keep", "in_place"}) {
+  for (const char* pass : {"none", "inline", "open_mergeable", "simplify", "cse", "dce", "split_reductions", "keep_loops", "keep", "expand", "in_place"}) {
     INFO(std::string(pass));
     setenv("REPRISE_DISABLE", pass, 1);
     CHECK(largest_difference(rp::jit(step)(w, x).second, expected) <= 1e-4);

@@ -1,0 +1,99 @@
+// Draws and windows that compiled programs compute by fused kernels, against the plain evaluator.
+#include <doctest/doctest.h>
+#include <reprise/reprise.h>
+
+#include <cstdlib>
+#include <limits>
+
+#include "ops/random.h"
+
+namespace rp = reprise;
+namespace lax = reprise::lax;
+using rp::Array;
+
+namespace {
+
+template <class F, class... A>
+void check_same_bits(F f, const A&... args) {
+  const Array expected = f(args...), got = rp::jit(f)(args...);
+  CHECK(got.type() == expected.type());
+  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK((a[i] == b[i] || (a[i] != a[i] && b[i] != b[i])));
+}
+template <class F, class... A>
+std::string plan_of(F f, const A&... args) {
+  return rp::jit(f).lower(args...).compile().as_text();
+}
+
+}  // namespace
+
+TEST_CASE("compiled draws are the evaluator's, bit for bit") {
+  const Array words = rp::array(std::vector<std::uint32_t>{7, 9, 1u << 31, 0xffffffffu, 0, 1}).reshape({3, 2});
+  for (std::int64_t width : {8, 16, 32, 64}) {
+    for (const rp::Shape& shape : {rp::Shape{1001}, rp::Shape{3, 5, 67}, rp::Shape{2}, rp::Shape{0, 4}}) {
+      INFO(width, " bits, ", shape.size(), " dimensions");
+      const auto bits = [&](Array w) { return lax::random_bits(lax::random_wrap(w), width, shape); };
+      check_same_bits(bits, words);
+      check_same_bits(bits, words[std::int64_t{0}]);
+    }
+  }
+}
+
+TEST_CASE("numbers drawn in compiled programs are those of the evaluator") {
+  const Array key = rp::random::PRNGKey(3);
+  check_same_bits([](Array k) { return rp::random::uniform(k, {700}); }, key);
+  check_same_bits([](Array k) { return rp::random::normal(k, {7, 100}); }, key);
+  check_same_bits([](Array k) { return rp::random::bernoulli(k, 0.3, rp::Shape{40, 9}); }, key);
+  check_same_bits([](Array k) { return rp::random::randint(k, {1000}, -5, 5); }, key);
+  check_same_bits([](Array k) { return rp::vmap([](Array one) { return rp::random::uniform(one, {300}); })(rp::random::split(k, 5)); }, key);
+}
+
+TEST_CASE("large draws and windows are no steps of their own") {
+  const Array key = rp::random::PRNGKey(3), x = rp::ones({64, 64});
+  const auto noise = [](Array k, Array v) { return v + rp::random::uniform(k, {64, 64}); };
+  CHECK(plan_of(noise, key, x).find("evaluate random_bits") == std::string::npos);
+  const auto few = [](Array k) { return rp::random::uniform(k, {3}); };
+  CHECK(plan_of(few, key).find("evaluate random_bits") != std::string::npos);
+  const auto pool = [](Array v) { return lax::reduce_window_max(v, {{2, 2}, {2, 2}, {{0, 0}, {0, 0}}}); };
+  CHECK(plan_of(pool, x).find("evaluate") == std::string::npos);
+}
+
+TEST_CASE("compiled windows are the evaluator's, whatever their geometry") {
+  std::vector<float> values;
+  for (int i = 0; i < 40 * 37; ++i) values.push_back(static_cast<float>((i * 7919) % 1009) - 500.f);
+  values[77] = std::numeric_limits<float>::quiet_NaN();
+  values[300] = -std::numeric_limits<float>::infinity();
+  const Array x = rp::array(values).reshape({40, 37});
+  const std::vector<lax::WindowDimensions> windows = {
+      {{2, 2}, {2, 2}, {{0, 0}, {0, 0}}},
+      {{3, 3}, {1, 1}, {{1, 1}, {1, 1}}},
+      {{3, 2}, {2, 1}, {{0, 2}, {3, 0}}},
+      {{1, 5}, {1, 1}, {{0, 0}, {4, 0}}},
+      {{2, 2}, {1, 1}, {{1, 0}, {0, 1}}, {2, 1}, {1, 3}},
+      {{9, 9}, {1, 1}, {{4, 4}, {4, 4}}},    // more elements than are worth a kernel
+      {{2, 2}, {1, 1}, {{-1, 0}, {0, -2}}},  // cut off: evaluated
+  };
+  for (const auto& w : windows) {
+    check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); }, x);
+    check_same_bits([&](Array v) { return lax::reduce_window_min(v, w); }, x);
+    check_same_bits([&](Array v) { return lax::reduce_window_sum(v, w); }, x);
+    check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); }, x.astype(rp::bfloat16));
+    check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); }, rp::nan_to_num(x).astype(rp::int32));
+  }
+}
+
+TEST_CASE("a dropout mask under checkpoint repeats in the backward pass") {
+  const auto layer = [](Array w, Array v, Array key) {
+    const Array mask = rp::random::bernoulli(key, 0.5, v.shape());
+    return rp::where(mask, rp::tanh(rp::matmul(v, w)), 0.f);
+  };
+  const auto loss = [layer](Array w, Array v, Array key) {
+    for (int i = 0; i < 3; ++i) v = rp::checkpoint(layer)(w, v, rp::random::fold_in(key, i));
+    return rp::sum(v * v);
+  };
+  const Array w = 0.1f * rp::random::normal(rp::random::PRNGKey(1), {48, 48}), v = rp::ones({32, 48}), key = rp::random::PRNGKey(2);
+  const auto step = rp::grad(loss);
+  const auto a = rp::jit(step)(w, v, key).to_vector<float>(), b = step(w, v, key).to_vector<float>();
+  for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+}
