@@ -1,5 +1,7 @@
 #include "api/flat.h"
 
+#include "program/recent.h"
+
 namespace reprise {
 
 Types types_of(const Arrays& xs) {
@@ -11,8 +13,10 @@ Types types_of(const Arrays& xs) {
 
 Traced trace_callee(const detail::Callee& f, const char* transform, const Types& in,
                     const Arrays* values) {
-  return trace(f.run, in,
-               {.transform = transform, .name = f.name, .arg_names = f.arg_names, .concrete_args = values});
+  Traced t = trace(f.run, in,
+                   {.transform = transform, .name = f.name, .arg_names = f.arg_names, .concrete_args = values});
+  if (!is_tracing()) t.program = recent(std::move(t.program));
+  return t;
 }
 
 Arrays with_consts(const Arrays& consts, const Arrays& args) {
