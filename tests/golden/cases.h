@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "without_pass.h"
+
 namespace golden {
 
 namespace rp = reprise;
@@ -100,6 +102,27 @@ inline std::vector<std::string> residual_types(const Json& c) {
 }
 
 
+struct ValuesAndGradients {
+  Arrays out, grads;  // leaves
+  REPRISE_FIELDS(out, grads)
+};
+// Gradients of the weighted sum: pull back (1 + 0.1 k) ones per output, the same number by linearity.
+template <class F, class... A>
+ValuesAndGradients values_and_gradients(const F& f, const std::vector<std::size_t>& argnums, const A&... args) {
+  const auto [out, backward] = rp::vjp(f, args...);
+  ValuesAndGradients result{rp::tree_leaves(out), {}};
+  Arrays cts;
+  for (std::size_t k = 0; k < result.out.size(); ++k) {
+    cts.push_back(rp::full_like(result.out[k], 1 + 0.1 * static_cast<double>(k)));
+  }
+  std::size_t index = 0;
+  const auto add = [&](const auto& g) {
+    if (std::find(argnums.begin(), argnums.end(), index++) != argnums.end()) rp::tree::flatten(g, result.grads);
+  };
+  std::apply([&](const auto&... g) { (add(g), ...); }, backward(rp::tree_unflatten(out, cts)));
+  return result;
+}
+
 // Checks one case: texts where they are exact, values, gradients and residual types everywhere.
 template <class F, class... A>
 void check_case(const std::string& name, const F& f, const A&... args) {
@@ -111,34 +134,25 @@ void check_case(const std::string& name, const F& f, const A&... args) {
     CHECK(programs.forward.str() == c["fwd"].get<std::string>());
     CHECK(programs.backward.str() == c["bwd"].get<std::string>());
   }
-  const auto [out, backward] = rp::vjp(f, args...);
-  check_values("output", rp::tree_leaves(out), c["out"]);
+  const auto argnums = c["grad_argnums"].get<std::vector<std::size_t>>();
+  const auto check = [&](const std::string& how, const ValuesAndGradients& ours) {
+    INFO(how);
+    check_values("output", ours.out, c["out"]);
+    check_values("gradient", ours.grads, flat(c["grads"]));
+  };
+  const ValuesAndGradients eager = values_and_gradients(f, argnums, args...);
+  check("evaluated", eager);
   std::vector<std::string> types;
   const std::vector<rp::Type> forward_out = programs.forward.out_types();
-  for (std::size_t i = rp::tree_leaves(out).size(); i < forward_out.size(); ++i) {
-    types.push_back(rp::to_string(forward_out[i]));
-  }
+  for (std::size_t i = eager.out.size(); i < forward_out.size(); ++i) types.push_back(rp::to_string(forward_out[i]));
   std::sort(types.begin(), types.end());
   CHECK(types == residual_types(c));
-  // Gradients of the weighted sum: pull back (1 + 0.1 k) ones per output, the same number by linearity.
-  Arrays cts;
-  const Arrays leaves = rp::tree_leaves(out);
-  for (std::size_t k = 0; k < leaves.size(); ++k) {
-    cts.push_back(rp::full_like(leaves[k], 1 + 0.1 * static_cast<double>(k)));
+  const auto step = [&](const A&... x) { return values_and_gradients(f, argnums, x...); };
+  check("compiled", rp::jit(step)(args...));
+  for (const char* pass : optional_passes) {
+    const WithoutPass without(pass);
+    check(std::string("compiled without ") + pass, rp::jit(step)(args...));
   }
-  const auto grads = backward(rp::tree_unflatten(out, cts));
-  const std::vector<std::size_t> argnums = c["grad_argnums"].get<std::vector<std::size_t>>();
-  Arrays ours;
-  std::size_t index = 0;
-  std::apply(
-      [&](const auto&... g) {
-        ((std::find(argnums.begin(), argnums.end(), index++) != argnums.end()
-              ? rp::tree::flatten(g, ours)
-              : void()),
-         ...);
-      },
-      grads);
-  check_values("gradient", ours, flat(c["grads"]));
 }
 
 }  // namespace golden

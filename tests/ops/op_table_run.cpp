@@ -3,6 +3,7 @@
 #include "program/trace.h"
 #include "reprise/autodiff.h"
 #include "runtime/compile.h"
+#include "without_pass.h"
 
 #include <doctest/doctest.h>
 
@@ -213,12 +214,18 @@ void check_compiled(const std::string& what, const Function& f, const Arrays& x,
   const Jaxpr program = detail::trace_to_jaxpr(callee(f, x.size()), x);
   Arrays all = program.consts();
   all.insert(all.end(), x.begin(), x.end());
-  const Arrays got = compile(*program.program())->run(all);
-  REQUIRE(got.size() == y.size());
-  for (std::size_t k = 0; k < y.size(); ++k) {
-    CHECK_MESSAGE(got[k].type() == y[k].type(), what);
-    expect_close(what, to_numbers(got[k]), to_numbers(y[k]), ulps * rounding_error(y[k].dtype()));
-  }
+  const auto check = [&](const std::string& how) {
+    const Arrays got = compile(*program.program())->run(all);
+    REQUIRE(got.size() == y.size());
+    for (std::size_t k = 0; k < y.size(); ++k) {
+      CHECK_MESSAGE(got[k].type() == y[k].type(), how);
+      expect_close(how, to_numbers(got[k]), to_numbers(y[k]), ulps * rounding_error(y[k].dtype()));
+    }
+  };
+  check(what);
+  const char* pass = next_optional_pass();
+  const WithoutPass without(pass);
+  check(what + " without " + pass);
 }
 void check_program(const Instance& run, const Arrays& x, const Arrays& y) {
   const Jaxpr program = detail::trace_to_jaxpr(callee(run.row.f, x.size()), x);
