@@ -11,6 +11,7 @@ struct Current {
   Location fallback;  // the call site of the innermost transform that is running user code
 };
 thread_local Current current;
+thread_local Phase phase_now = Phase::forward;
 
 bool find_library_file(const char* file) {
   return std::strstr(file, "/include/c++/") != nullptr || std::strstr(file, "include/reprise/") != nullptr;
@@ -57,7 +58,12 @@ AtUser::~AtUser() {
   current.at = {};
 }
 
-AtEquation::AtEquation(const Location& at) : saved_(current.at), saved_set_(current.set) {
+Phase current_phase() { return phase_now; }
+InPhase::InPhase(Phase phase) : saved_(phase_now) { phase_now = phase; }
+InPhase::~InPhase() { phase_now = saved_; }
+
+AtEquation::AtEquation(const Location& at, Phase phase)
+    : saved_(current.at), saved_set_(current.set), phase_(inside(phase_now, phase)) {
   current.at = at;
   current.set = true;
 }

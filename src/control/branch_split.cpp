@@ -57,8 +57,8 @@ void cond_partial_eval(const Equation& e, Split& s) {
     known_branches.push_back(with_all_residuals(parts[b].known, outputs, slots.types, slots.of_branch[b]));
     staged_branches.push_back(taking_all_residuals(parts[b].staged, slots.types, slots.of_branch[b]));
   }
-  Equation known{&cond_p, e.params.with("branches", known_branches), {e.in[0]}, {}, e.at};
-  Equation staged{&cond_p, e.params.with("branches", staged_branches), {e.in[0]}, {}, e.at};
+  Equation known{&cond_p, e.params.with("branches", known_branches), {e.in[0]}, {}, e.at, e.phase};
+  Equation staged{&cond_p, e.params.with("branches", staged_branches), {e.in[0]}, {}, e.at, e.phase};
   std::vector<Var> saved;
   for (const Type& t : slots.types) {
     saved.push_back(s.fresh(t));
@@ -113,7 +113,7 @@ void while_partial_eval(const Equation& e, Split& s) {
   if (any(known_carry)) {
     DceProgram live = dce(body, known_carry);
     auto is_known_input = [&](std::size_t i, bool used) { return i < body_consts ? used : known_carry[i - body_consts]; };
-    Equation known{&while_p, e.params, {}, {}, e.at};
+    Equation known{&while_p, e.params, {}, {}, e.at, e.phase};
     std::int64_t kept_consts = 0;
     for (std::size_t i = 0; i < cond_consts; ++i) known.in.push_back(e.in[i]);
     for (std::size_t i = 0; i < body.in.size(); ++i) {

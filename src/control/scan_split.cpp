@@ -84,10 +84,10 @@ void split_by_policy(const Equation& e, Split& s) {
     const Arrays loop = bind_scan(known_shape, plan.loop, loop_args);
     return concat(slice_of(outside, plan.needed, outside.size()), loop);
   };
-  const AtEquation at(e.at);
+  const AtEquation at(e.at, e.phase);
   const Traced traced = trace(known, known_types, {.transform = "checkpoint", .name = body.name, .body = true});
 
-  Equation call{&closed_call_p, {{"call_jaxpr", traced.program}}, known_in, {}, e.at};
+  Equation call{&closed_call_p, {{"call_jaxpr", traced.program}}, known_in, {}, e.at, e.phase};
   std::vector<Var> constant, per_step;
   std::vector<std::size_t> order;  // of the staged body's inputs
   std::vector<std::size_t> moved;
@@ -112,7 +112,7 @@ void split_by_policy(const Equation& e, Split& s) {
   order.insert(order.end(), moved.begin(), moved.end());
   ScanShape staged_shape = shape;
   staged_shape.consts += constant.size();
-  Equation staged{&scan_p, scan_params(staged_shape, permute_inputs(parts.body.staged, order)), {}, e.out, e.at};
+  Equation staged{&scan_p, scan_params(staged_shape, permute_inputs(parts.body.staged, order)), {}, e.out, e.at, e.phase};
   for (Var v : constant) staged.in.push_back(Atom::of(v));
   for (const Atom& a : e.in) {
     if (!s.is_available(a)) s.save(a.var);
@@ -156,7 +156,7 @@ void split_once(const Equation& e, Split& s) {
   ScanShape known_shape = shape;
   known_shape.consts = plan.needed;
   known_shape.carry = count_known(unknown, shape.consts, split_at);
-  Equation loop{&scan_p, scan_params(known_shape, plan.loop), {}, {}, e.at};
+  Equation loop{&scan_p, scan_params(known_shape, plan.loop), {}, {}, e.at, e.phase};
   loop.in.assign(outside.begin(), outside.begin() + static_cast<std::ptrdiff_t>(plan.needed));
   loop.in.insert(loop.in.end(), loop_args.begin(), loop_args.end());
   for (std::size_t k = 0; k < e.out.size(); ++k) {
@@ -188,7 +188,7 @@ void split_once(const Equation& e, Split& s) {
   ScanShape staged_shape = shape;
   staged_shape.consts = constant.size();
   staged_shape.carry = 0;
-  Equation staged{&scan_p, {}, constant, {}, e.at};
+  Equation staged{&scan_p, {}, constant, {}, e.at, e.phase};
   std::size_t binder = residuals;
   for (std::size_t i = 0; i < e.in.size(); ++i) {
     if (!unknown[i]) continue;

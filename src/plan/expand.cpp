@@ -131,7 +131,7 @@ Program expand(const Program& p) {
     }
     const AtEquation at(e.at);
     const Traced traced = trace(f, {p.type(e.in[0])}, {.transform = "expand", .body = true});
-    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in)[0]);
+    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
   }
   return rewrite.finish();
 }

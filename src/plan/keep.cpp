@@ -119,6 +119,7 @@ class Cutter {
       if (kept[at(v)] || maker(v) == nullptr) return v;
       if (const auto found = copy_of.find(v); found != copy_of.end()) return found->second;
       Equation e = p_.eqns[made_by_.at(v)];
+      e.phase = Phase::recompute;
       for (Atom& a : e.in) {
         if (a.is_var()) a.var = available(a.var);
       }

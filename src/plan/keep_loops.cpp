@@ -187,6 +187,7 @@ class LoopPair {
     std::vector<Equation> out;
     for (std::size_t i : order) {
       Equation e = body_.eqns[i];
+      e.phase = Phase::recompute;
       for (Atom& a : e.in) {
         if (a.is_var()) a = here.at(a.var);
       }

@@ -99,7 +99,7 @@ class SplitReductions {
     type.shape = {n / row, row};
     const Var rows = rewrite_.fresh(type);
     const Params params{{"dimensions", None{}}, {"new_sizes", type.shape}, {"sharding", None{}}};
-    rewrite_.append({&reshape_p, params, e.in, {rows}, e.at});
+    rewrite_.append({&reshape_p, params, e.in, {rows}, e.at, e.phase});
     e.in = {Atom::of(rows)};
     e.params = e.params.with("axes", Ints{0, 1});
     const Var part = emit(e, {1}, {n / row});

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "array/access.h"
+#include "base/location.h"
 #include "program/params.h"
 
 namespace reprise {
@@ -37,6 +38,7 @@ struct Equation {
   std::vector<Atom> in;
   std::vector<Var> out;
   Location at;
+  Phase phase = Phase::forward;
 };
 
 // Programs derived from one program (its jvp, its transpose, ...), kept so that deriving twice gives

@@ -124,6 +124,7 @@ Arrays Trace::record(const Primitive& prim, const Arrays& x, Params&& params, Ty
   for (const Array& a : x) e.in.push_back(atom(a));
   e.params = std::move(params);
   e.at = user_location();
+  e.phase = current_phase();
   Arrays out;
   out.reserve(types.size());
   e.out.reserve(types.size());
@@ -223,6 +224,7 @@ Traced trace(const FlatFunction& f, const Types& in, const TraceInfo& info) {
   Arrays out;
   {
     const InUserCode scope;
+    const InPhase anew(Phase::forward);  // programs are shared: what they are part of is their user's to say
     out = f(args);
   }
   return t.finish(out);

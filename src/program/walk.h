@@ -25,7 +25,7 @@ Arrays walk(const Program& p, Arrays args, const F& apply) {
   };
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
     const Equation& e = p.eqns[i];
-    const AtEquation at(e.at);
+    const AtEquation at(e.at, e.phase);
     Arrays x;
     x.reserve(e.in.size());
     for (const Atom& a : e.in) x.push_back(read(a));

@@ -74,7 +74,7 @@ Program with_precision_barriers(Program p, std::size_t residuals) {
     if (e.prim == &reduce_precision_p && e.params == params) continue;
     const Var raw = p.fresh(type);
     std::replace(e.out.begin(), e.out.end(), v, raw);
-    after[producer->second].push_back({&reduce_precision_p, params, {Atom::of(raw)}, {v}, e.at});
+    after[producer->second].push_back({&reduce_precision_p, params, {Atom::of(raw)}, {v}, e.at, e.phase});
   }
   std::vector<Equation> eqns;
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
@@ -173,6 +173,19 @@ struct TransposedRemat {
   std::vector<bool> nonzero;
 };
 
+// The transposed body knows which of its inputs the policy saved, as the body did.
+ProgramPtr with_saved_names(const Program& body, const std::vector<bool>& linear, const Traced& transposed) {
+  Program named = *transposed.program;
+  named.arg_names.assign(named.in.size(), "");
+  std::size_t next = transposed.consts.size();
+  for (std::size_t i = 0; i < body.in.size(); ++i) {
+    if (linear[i]) continue;
+    if (i < body.arg_names.size()) named.arg_names[next] = body.arg_names[i];
+    ++next;
+  }
+  return std::make_shared<const Program>(std::move(named));
+}
+
 // The recomputation in order, then the transposed linear part.
 TransposedRemat make_transpose(const Program& body, const std::vector<bool>& linear,
                                const std::vector<bool>& given) {
@@ -188,7 +201,11 @@ TransposedRemat make_transpose(const Program& body, const std::vector<bool>& lin
   }
   TransposedRemat result;
   auto transposed = [&](const Arrays& args) {
-    const Arrays computed = eval(*parts->known, slice_of(args, 0, known));
+    Arrays computed;
+    {
+      const InPhase scope(Phase::recompute);
+      computed = eval(*parts->known, slice_of(args, 0, known));
+    }
     std::size_t first_residual = 0, next = known;
     Tangents cts;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
@@ -206,7 +223,7 @@ TransposedRemat make_transpose(const Program& body, const std::vector<bool>& lin
     return out;
   };
   Traced traced = trace(transposed, in, {.transform = "transpose", .name = body.name, .body = true});
-  result.program = std::move(traced.program);
+  result.program = with_saved_names(body, linear, std::move(traced));
   result.consts = std::move(traced.consts);
   return result;
 }

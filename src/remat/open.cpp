@@ -21,7 +21,7 @@ Program open_some(const Program& p, const char* pass, Program (*self)(const Prog
       rewrite.append(std::move(now));
       continue;
     }
-    const std::vector<Atom> out = rewrite.splice(*now.params.get<ProgramPtr>("jaxpr"), now.in);
+    const std::vector<Atom> out = rewrite.splice(*now.params.get<ProgramPtr>("jaxpr"), now.in, e.phase);
     for (std::size_t k = 0; k < e.out.size(); ++k) rewrite.replace(e.out[k], out[k]);
   }
   return rewrite.finish();

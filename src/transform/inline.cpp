@@ -15,7 +15,7 @@ Program inline_calls(const Program& p) {
       continue;
     }
     const auto& body = now.params.get<ProgramPtr>(e.prim->inlined_body);
-    const std::vector<Atom> out = rewrite.splice(*body, now.in);
+    const std::vector<Atom> out = rewrite.splice(*body, now.in, e.phase);
     for (std::size_t k = 0; k < e.out.size(); ++k) rewrite.replace(e.out[k], out[k]);
   }
   return rewrite.finish();

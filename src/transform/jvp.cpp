@@ -49,7 +49,7 @@ class DualWalk {
   }
 
   void step(const Equation& e) {
-    const AtEquation scope(e.at);
+    const AtEquation scope(e.at, e.phase);
     Arrays x;
     Tangents dx;
     x.reserve(e.in.size());

@@ -26,12 +26,13 @@ std::vector<Atom> Rewriter::read_all(const std::vector<Atom>& atoms) const {
 
 Var Rewriter::fresh(const Type& t) { return program_.fresh(t); }
 
-std::vector<Atom> Rewriter::splice(const Program& body, const std::vector<Atom>& args) {
+std::vector<Atom> Rewriter::splice(const Program& body, const std::vector<Atom>& args, Phase call) {
   std::vector<Atom> inner(body.types.size());
   auto read_inner = [&](const Atom& a) { return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a; };
   for (std::size_t i = 0; i < body.in.size(); ++i) inner[static_cast<std::size_t>(body.in[i])] = args[i];
   for (const Equation& e : body.eqns) {
     Equation copy = e;
+    copy.phase = inside(call, e.phase);
     for (Atom& a : copy.in) a = read_inner(a);
     for (Var& v : copy.out) {
       const Var fresh = program_.fresh(body.type(v));

@@ -14,8 +14,8 @@ class Rewriter {
   Var fresh(const Type& t);
   Type type(const Atom& a) const { return program_.type(a); }
   void append(Equation e) { program_.eqns.push_back(std::move(e)); }
-  // Appends the equations of another program, its inputs standing for `args`; its outputs.
-  std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args);
+  // Appends the equations of a call's program, its inputs standing for `args`; its outputs.
+  std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args, Phase call);
   Program finish();
 
  private:

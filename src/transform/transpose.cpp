@@ -117,6 +117,7 @@ class BackwardWalk {
 }  // namespace
 
 Tangents backward(const Program& linear, Primals args, Tangents cts, Tangents initial) {
+  const InPhase scope(Phase::backward);
   return BackwardWalk(linear, std::move(args)).run(std::move(cts), std::move(initial));
 }
 

@@ -26,7 +26,7 @@ Batched vmap(const Program& p, const Arrays& args, const Axes& axes, std::int64_
   const auto& dead = last_reads(p);
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
     const Equation& e = p.eqns[i];
-    const AtEquation scope(e.at);
+    const AtEquation scope(e.at, e.phase);
     Arrays x;
     Axes x_axes;
     for (const Atom& a : e.in) {
