@@ -89,6 +89,7 @@ class Compiled {
   MemoryAnalysis memory_analysis() const { return detail::memory_of(*entry_); }
   CostAnalysis cost_analysis() const { return detail::cost_of(*entry_); }
   std::string as_text() const { return detail::plan_text(*entry_); }  // the planned program
+  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }  // what report.h looks at
 
  private:
   template <class... A>

@@ -13,3 +13,4 @@
 #include "reprise/program.h"   // IWYU pragma: export
 #include "reprise/random.h"    // IWYU pragma: export
 #include "reprise/remat.h"     // IWYU pragma: export
+#include "reprise/report.h"    // IWYU pragma: export

@@ -1,39 +1,18 @@
 #include "reprise/jit.h"
 
 #include <algorithm>
-#include <mutex>
 #include <ostream>
 
 #include "api/flat.h"
+#include "api/jit_entry.h"
 #include "control/body.h"
 #include "control/records.h"
 #include "plan/cost.h"
 #include "program/print.h"
-#include "runtime/compile.h"
 #include "runtime/text.h"
 
 namespace reprise {
 namespace detail {
-
-struct JitEntry {
-  JitEntry(ProgramPtr p, Arrays c, CompileOptions o)
-      : program(std::move(p)), consts(std::move(c)), options(std::move(o)), is_shareable(std::none_of(consts.begin(), consts.end(), is_traced)) {}
-
-  ProgramPtr program;
-  Arrays consts;
-  CompileOptions options;
-  bool is_shareable;
-  // Compiled when it first runs on numbers; one that is only staged never is.
-  std::shared_ptr<const Executable> compiled() const {
-    const std::lock_guard lock(compiling_);
-    if (!executable_) executable_ = compile(*program, options);
-    return executable_;
-  }
-
- private:
-  mutable std::mutex compiling_;
-  mutable std::shared_ptr<const Executable> executable_;
-};
 
 void append_types(std::string& key, const Arrays& args) {
   for (const Array& a : args) {

@@ -2,7 +2,7 @@
 
 #include "ops/records.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 namespace reprise::detail {
 namespace {
@@ -11,6 +11,8 @@ SavedResidual residual_of(const Type& type, std::string origin, const Location& 
                           std::string name = {}) {
   return {type, type.nbytes(), std::move(origin), std::move(name), at};
 }
+
+}  // namespace
 
 SavedResidual produced_by(const Equation& e, const Type& type) {
   const std::string place = " from " + to_string(e.at);
@@ -26,16 +28,26 @@ SavedResidual produced_by(const Equation& e, const Type& type) {
   return residual_of(type, str("output of ", e.prim->name, place), e.at);
 }
 
-}  // namespace
+SavedResidual given_as(const Program& p, std::size_t input,
+                       const std::vector<std::string>& arg_names) {
+  const std::size_t consts = p.in.size() - std::min(p.in.size(), arg_names.size());
+  return residual_of(p.type(p.in[input]), input < consts
+                                              ? "from a constant"
+                                              : "from the argument " + arg_names[input - consts]);
+}
+
+std::unordered_map<Var, Var> rounded_values(const Program& p) {
+  std::unordered_map<Var, Var> rounded;
+  for (const Equation& e : p.eqns) {
+    if (e.prim == &reduce_precision_p && e.in[0].is_var()) rounded[e.out[0]] = e.in[0].var;
+  }
+  return rounded;
+}
 
 std::vector<ListedResidual> list_residuals(const ForwardProgram& forward,
                                            const std::vector<std::string>& arg_names) {
   const Program& p = *forward.traced.program;
-  std::unordered_map<Var, Var>
-      rounded;  // reduce_precision: what it rounds is what the reader knows
-  for (const Equation& e : p.eqns) {
-    if (e.prim == &reduce_precision_p && e.in[0].is_var()) rounded[e.out[0]] = e.in[0].var;
-  }
+  const std::unordered_map<Var, Var> rounded = rounded_values(p);
   std::vector<ListedResidual> list;
   std::vector<std::vector<std::size_t>> positions(p.types.size());
   for (std::size_t k = forward.outputs; k < p.out.size(); ++k) {
@@ -54,11 +66,7 @@ std::vector<ListedResidual> list_residuals(const ForwardProgram& forward,
   auto is_saved = [&](Var v) { return !positions[static_cast<std::size_t>(v)].empty(); };
   for (std::size_t i = 0; i < p.in.size(); ++i) {
     if (!is_saved(p.in[i])) continue;
-    const bool constant = i < p.num_consts;
-    add(p.in[i],
-        residual_of(p.type(p.in[i]), constant ? "from a constant"
-                                              : "from the argument " + arg_names[i - p.num_consts]),
-        false);
+    add(p.in[i], given_as(p, i, arg_names), false);
   }
   for (const Equation& e : p.eqns) {
     for (Var v : e.out) {

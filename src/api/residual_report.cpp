@@ -54,15 +54,17 @@ Policy policy_of(const Equation& checkpoint) {
 
 constexpr const char* no_checkpoint = "no checkpoint: the derivative reads it";
 
-// Looks at who reads the value in the linear program: there checkpoints still are one equation,
-// which tells the values that its policy saved from its inputs.
-void explain(const Program& linear, Var v, const detail::MadeBy& made, ResidualDetail& r) {
+}  // namespace
+
+namespace detail {
+
+void explain(const Program& reading, Var v, const MadeBy& made, ResidualDetail& r) {
   std::vector<std::string> reasons;
   auto add = [&](std::string reason) {
     if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
       reasons.push_back(std::move(reason));
   };
-  detail::for_each_reader(linear, v, [&](const Equation& e, std::size_t operand) {
+  for_each_reader(reading, v, [&](const Equation& e, std::size_t operand) {
     if (e.prim != &remat_p) {
       if (e.prim->kind == Kind::call) return true;
       add(no_checkpoint);
@@ -85,10 +87,6 @@ void explain(const Program& linear, Var v, const detail::MadeBy& made, ResidualD
     reasons.emplace_back(no_checkpoint);  // a call itself reads it, such as the index of a cond
   r.reason = join(reasons, "; ");
 }
-
-}  // namespace
-
-namespace detail {
 
 ResidualReport residual_report(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);

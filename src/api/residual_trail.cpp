@@ -229,6 +229,8 @@ bool collect_readers(const Program& p, Var v, const std::vector<std::string>& ar
 
 }  // namespace
 
+std::string call_text(const Equation& e) { return label_of(e); }
+
 MadeBy made_by(const ProgramPtr& p, Var v) {
   Makers makers;
   makers.value({p, "", nullptr, nullptr, nullptr, 0, false}, Atom::of(v));

@@ -24,6 +24,12 @@ MadeBy made_by(const ProgramPtr& p, Var v);
 
 std::vector<EquationPlace> read_by(const Program& p, Var v);
 
+// Why a value may be saved, told by who reads it: in the program that reads it checkpoints still
+// are one equation, which tells the values that its policy saved from its inputs.
+void explain(const Program& reading, Var v, const MadeBy& made, ResidualDetail& r);
+
+std::string call_text(const Equation& e);  // "jit 'g'", "scan of 8 steps"
+
 // Calls visit(equation, operand) for each equation that reads v. Returning true goes on inside the
 // programs of a call.
 using VisitReader = std::function<bool(const Equation&, std::size_t operand)>;

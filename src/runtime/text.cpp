@@ -3,7 +3,6 @@
 #include "program/primitive.h"
 
 namespace reprise {
-namespace {
 
 std::string place_text(const plan::Place& p) {
   switch (p.region) {
@@ -16,6 +15,13 @@ std::string place_text(const plan::Place& p) {
   }
   return "output " + std::to_string(p.offset);
 }
+
+const char* transfer_text(plan::Transfer t) {
+  constexpr const char* names[] = {"begin_write", "end_write", "begin_read", "end_read"};
+  return names[static_cast<std::size_t>(t)];
+}
+
+namespace {
 
 std::string value_text(const Code& c, Var root) {
   return to_string(c.schedule->types[static_cast<std::size_t>(root)]) + " v" + std::to_string(root) + " @ " +
@@ -36,10 +42,7 @@ struct Describe {
   std::string operator()(const plan::Kernel& k) const { return "kernel [" + operations(k) + "]"; }
   std::string operator()(const plan::DotStep&) const { return "matmul"; }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
-  std::string operator()(const plan::TransferStep& t) const {
-    constexpr const char* names[] = {"begin_write", "end_write", "begin_read", "end_read"};
-    return names[static_cast<std::size_t>(t.what)];
-  }
+  std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
   std::string operator()(const plan::EvalStep& e) const { return std::string("evaluate ") + e.eqn->prim->name; }
 };
 

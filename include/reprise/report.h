@@ -1,0 +1,48 @@
+// One page that shows what compiled programs hold in memory, step by step, and why.
+//
+//   auto step = rp::jit(rp::value_and_grad(loss)).lower(params, x).compile();
+//   rp::write_report(step, "report.html");
+//   rp::write_report({{"none", plain}, {"nothing_saveable", checkpointed}}, "report.html");
+#pragma once
+
+#include "reprise/jit.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace reprise {
+
+// A compiled function under the name that a report gives it.
+class NamedCompiled {
+ public:
+  template <class F>
+  NamedCompiled(std::string name, const Compiled<F>& compiled)
+      : name_(std::move(name)), entry_(compiled.entry()) {}
+
+  const std::string& name() const { return name_; }
+  const detail::JitEntry& entry() const { return *entry_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const detail::JitEntry> entry_;
+};
+
+namespace detail {
+// The page as text, UTF-8.
+std::string report_page(const std::vector<NamedCompiled>& programs);
+std::string program_name(const JitEntry&);  // of the traced function
+}  // namespace detail
+
+// Writes a web page that needs nothing but itself: memory over the steps of the planned programs,
+// the values that live at each step, what the rules save and what the plan keeps. Several programs
+// are laid over each other, the first is shown in full. The file is complete or not there: a
+// RuntimeError when it cannot be written. No programs, or two of one name, are a TypeError.
+void write_report(const std::vector<NamedCompiled>& programs, const std::string& path);
+template <class F>
+void write_report(const Compiled<F>& compiled, const std::string& path) {
+  write_report({NamedCompiled(detail::program_name(*compiled.entry()), compiled)}, path);
+}
+
+}  // namespace reprise
