@@ -116,10 +116,16 @@ Tangent checked_tangent(const char* op, const Array& t, const Type& primal) {
 
 }  // namespace
 
-VjpOutputs vjp(const Callee& f, const Arrays& args) {
+std::vector<bool> floating_mask(const Arrays& args) {
+  std::vector<bool> mask;
+  for (const Array& a : args) mask.push_back(is_floating(a.dtype()));
+  return mask;
+}
+
+VjpOutputs vjp(const Callee& f, const Arrays& args) { return vjp(f, args, floating_mask(args)); }
+
+VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active) {
   const AtUser at(f.at);
-  std::vector<bool> active;
-  for (const Array& a : args) active.push_back(is_floating(a.dtype()));
   const Traced t = trace_callee(f, "vjp", types_of(args), &args);
   Linearized lin = linearize(*t.program, with_consts(t.consts, args),
                              behind_consts(t.consts.size(), active),

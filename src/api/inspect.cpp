@@ -7,9 +7,13 @@
 namespace reprise::detail {
 
 ForwardProgram trace_forward(const Callee& f, const Arrays& args) {
+  return trace_forward(f, args, floating_mask(args));
+}
+
+ForwardProgram trace_forward(const Callee& f, const Arrays& args, const std::vector<bool>& active) {
   ForwardProgram result;
   auto forward = [&](const Arrays& x) {
-    const VjpOutputs v = vjp(f, x);
+    const VjpOutputs v = vjp(f, x, active);
     result.outputs = v.out.size();
     result.map = v.map;
     Arrays out = v.out;

@@ -14,4 +14,8 @@ struct LinearMap {
   std::vector<std::size_t> listed;  // residuals in the order they are presented
 };
 
+// Differentiates with respect to the active arguments, which must be floating; the others get zeros.
+VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active);
+std::vector<bool> floating_mask(const Arrays& args);
+
 }  // namespace reprise::detail

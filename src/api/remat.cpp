@@ -2,70 +2,16 @@
 #include <algorithm>
 #include <atomic>
 #include <iostream>
-#include <mutex>
-#include <set>
-#include <unordered_map>
 
 #include "api/flat.h"
 #include "api/inspect.h"
 #include "control/body.h"
-#include "control/records.h"
-#include "ops/records.h"
+#include "remat/check_names.h"
 #include "remat/checkpoint.h"
 #include "reprise/remat.h"
 
 namespace reprise {
 namespace {
-
-// False if there may be more: the forward function of a custom_vjp is traced when it is differentiated.
-bool collect_names(const Program& p, std::set<std::string>& names) {
-  bool all = true;
-  for (const Equation& e : p.eqns) {
-    if (e.prim == &name_p) names.insert(e.params.get<std::string>("name"));
-    all = all && e.prim != &custom_vjp_call_p;
-    for_each_program(e.params, [&](const ProgramPtr& inner) { all = collect_names(*inner, names) && all; });
-  }
-  return all;
-}
-
-std::size_t edit_distance(const std::string& a, const std::string& b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-// A name in the policy that nothing carries is probably misspelt.
-void check_names(const Policy& policy, const Program& body, bool strict) {
-  const std::vector<std::string> wanted = policy.names();
-  if (wanted.empty()) return;
-  std::set<std::string> there;
-  if (!collect_names(body, there)) return;
-  for (const std::string& name : wanted) {
-    if (there.count(name)) continue;
-    const auto nearest = std::min_element(there.begin(), there.end(), [&](const auto& a, const auto& b) {
-      return edit_distance(name, a) < edit_distance(name, b);
-    });
-    const std::string hint = nearest == there.end() ? "the function names no value with checkpoint_name"
-                                                    : "the nearest name in the function is '" + *nearest + "'";
-    if (strict) fail_with_hint<TypeError>(hint, "checkpoint: the policy names a value that does not exist, got '", name, "'");
-    static std::mutex mutex;
-    static std::set<std::string> warned;
-    const std::lock_guard lock(mutex);
-    if (warned.insert(policy.key() + "/" + name).second) {
-      std::cerr << "reprise: warning: checkpoint: the policy names '" << name
-                << "', which no checkpoint_name in the function carries; " << hint << "\n";
-    }
-  }
-}
 
 Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
                       const std::vector<std::size_t>& argument, std::size_t arguments) {

@@ -46,12 +46,6 @@ std::string deciding_parts(const Policy& policy, const detail::MadeBy& made) {
   return yes.empty() ? "" : ", by " + join(yes, " and ");
 }
 
-Policy policy_of(const Equation& checkpoint) {
-  const Attr* attr = checkpoint.params.find("policy");
-  if (attr == nullptr || std::holds_alternative<None>(*attr)) return {};
-  return checkpoint.params.get_opaque<PolicyParam>("policy")->policy;
-}
-
 constexpr const char* no_checkpoint = "no checkpoint: the derivative reads it";
 
 }  // namespace
@@ -72,7 +66,7 @@ void explain(const Program& reading, Var v, const MadeBy& made, ResidualDetail& 
     }
     const std::vector<std::string>& inputs = e.params.get<ProgramPtr>("jaxpr")->arg_names;
     if (operand < inputs.size() && inputs[operand] == saved_by_policy) {
-      const Policy policy = policy_of(e);
+      const Policy policy = policy_of(e.params);
       r.policy = policy.str();
       const char* does =
           r.type.memory_space == MemorySpace::host ? " moves it to the host" : " allows it";
@@ -89,8 +83,12 @@ void explain(const Program& reading, Var v, const MadeBy& made, ResidualDetail& 
 }
 
 ResidualReport residual_report(const Callee& f, const Arrays& args) {
+  return residual_report(f, args, floating_mask(args));
+}
+
+ResidualReport residual_report(const Callee& f, const Arrays& args, const std::vector<bool>& active) {
   const AtUser at(f.at);
-  const ForwardProgram forward = trace_forward(f, args);
+  const ForwardProgram forward = trace_forward(f, args, active);
   const ProgramPtr backward = trace_backward(forward.map).program;
   const LinearMap& map = *forward.map.map;
   ResidualReport report;

@@ -43,7 +43,8 @@ std::string to_string(const Location& at) {
   if (function == "operator()" || function.starts_with("operator()<")) function = "<lambda>";
   const char* slash = std::strrchr(at.file, '/');
   const std::string column = at.column == 0 ? "" : str(":", at.column);
-  return str(slash ? slash + 1 : at.file, ":", at.line, column, " (", function, ")");
+  const std::string in = function.empty() ? "" : str(" (", function, ")");  // a text has none
+  return str(slash ? slash + 1 : at.file, ":", at.line, column, in);
 }
 
 AtUser::AtUser(const Location& at) : set_(!current.set) {

@@ -2,6 +2,7 @@
 
 #include "program/parse_tree.h"
 
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 #include <set>
@@ -61,10 +62,30 @@ class Scope {
   std::vector<Var> unused_;
 };
 
+// The lines of a text by offset.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) {
+    for (std::size_t at = text.find('\n'); at != std::string_view::npos;
+         at = text.find('\n', at + 1)) {
+      starts_.push_back(at + 1);
+    }
+  }
+  Location place(const char* file, std::size_t at) const {
+    const auto after = std::upper_bound(starts_.begin(), starts_.end(), at);
+    return {file, "", static_cast<std::uint32_t>(after - starts_.begin()),
+            static_cast<std::uint32_t>(at - *(after - 1) + 1)};
+  }
+
+ private:
+  std::vector<std::size_t> starts_ = {0};
+};
+
 class ProgramBuilder {
  public:
-  ProgramBuilder(std::string_view text, std::span<const Primitive* const> primitives)
-      : text_(text), tree_(parse_tree(text)) {
+  ProgramBuilder(std::string_view text, std::span<const Primitive* const> primitives,
+                 const char* file)
+      : text_(text), file_(file), lines_(text), tree_(parse_tree(text)) {
     for (const Primitive* p : primitives) primitives_.emplace(p->name, p);
     for (const ParsedDefinition& d : tree_.definitions) {
       if (!definitions_.emplace(d.name, Definition{&d.program}).second) {
@@ -149,6 +170,7 @@ class ProgramBuilder {
     }
     Equation e;
     e.prim = it->second;
+    if (file_ != nullptr) e.at = lines_.place(file_, parsed.at);
     Types in, out;
     for (const ParsedAtom& a : parsed.in) {
       e.in.push_back(atom(scope, a));
@@ -267,6 +289,8 @@ class ProgramBuilder {
   }
 
   std::string_view text_;
+  const char* file_;
+  Lines lines_;
   ParsedText tree_;
   std::unordered_map<std::string_view, const Primitive*> primitives_;
   std::unordered_map<std::string_view, Definition> definitions_;
@@ -275,8 +299,9 @@ class ProgramBuilder {
 
 }  // namespace
 
-Program parse_program(std::string_view text, std::span<const Primitive* const> primitives) {
-  return ProgramBuilder(text, primitives).build();
+Program parse_program(std::string_view text, std::span<const Primitive* const> primitives,
+                      const char* file) {
+  return ProgramBuilder(text, primitives, file).build();
 }
 
 }  // namespace reprise

@@ -1,6 +1,7 @@
 #include "program/parse_tree.h"
 
 #include "base/dtype.h"
+#include "program/parse.h"
 
 #include <algorithm>
 #include <charconv>
@@ -346,7 +347,16 @@ void parse_error(std::string_view text, std::size_t at, const std::string& what)
   const std::string_view before = text.substr(0, at);
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
   const std::size_t column = at - (before.rfind('\n') + 1) + 1;  // npos + 1 == 0
-  fail<TypeError>("parse: ", what, " (line ", line, ", column ", column, ")");
+  throw ParseError(what, static_cast<std::size_t>(line), column);
 }
+
+ParseError::ParseError(const std::string& rule_broken, std::size_t text_line,
+                       std::size_t text_column)
+    : TypeError(error_text(
+          str("parse: ", rule_broken, " (line ", text_line, ", column ", text_column, ")"),
+          user_location(), "")),
+      reason(rule_broken),
+      line(text_line),
+      column(text_column) {}
 
 }  // namespace reprise

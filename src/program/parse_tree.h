@@ -65,7 +65,7 @@ ParsedText parse_tree(std::string_view text);
 // A param as Python prints it: numbers, tuples, None, dtypes; anything else stays text.
 Attr parse_attr(std::string_view key, std::string_view text);
 
-// Throws TypeError: "parse: <what> (line 2, column 7)".
+// Throws ParseError: "parse: <what> (line 2, column 7)".
 [[noreturn]] void parse_error(std::string_view text, std::size_t at, const std::string& what);
 
 }  // namespace reprise

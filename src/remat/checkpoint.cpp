@@ -16,12 +16,6 @@ namespace {
 
 const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
 
-Policy policy_of(const Params& params) {
-  const Attr* attr = params.find("policy");
-  if (attr == nullptr || std::holds_alternative<None>(*attr)) return {};
-  return params.get_opaque<PolicyParam>("policy")->policy;
-}
-
 // prevent_cse with other operands: `keep` of the old flags, `before` and `after` more that are set.
 Attr updated_flags(const Params& params, std::size_t before, const std::vector<bool>& keep, std::size_t after) {
   const Attr& attr = *params.find("prevent_cse");
@@ -40,6 +34,24 @@ Types remat_type(const Types& in, const Params& params) {
   return body_of(params)->out_types();
 }
 Arrays remat_eval(const Arrays& x, const Params& params, const Types&) { return eval(*body_of(params), x); }
+
+// A policy whose text says too little stays a text, and only using it fails.
+Params remat_parsed(const Params& printed, const Types&, const Types&) {
+  Params params = printed;
+  const Attr* policy = printed.find("policy");
+  if (const auto* text = policy ? std::get_if<std::string>(policy) : nullptr) {
+    if (auto known = policy_from_repr(*text)) {
+      params = params.with("policy", OpaquePtr(std::make_shared<const PolicyParam>(*std::move(known))));
+    }
+  }
+  const Attr* flags = printed.find("prevent_cse");
+  if (const auto* text = flags ? std::get_if<std::string>(flags) : nullptr) {
+    if (auto known = flags_from_repr(*text)) {
+      params = params.with("prevent_cse", OpaquePtr(std::make_shared<const FlagsParam>(*std::move(known))));
+    }
+  }
+  return params;
+}
 
 // ---------------------------------------------------------------------------------------- splitting
 struct Bits {
@@ -326,6 +338,15 @@ std::string FlagsParam::text() const {
   return "(" + join(items, ", ") + (items.size() == 1 ? ",)" : ")");
 }
 
+Policy policy_of(const Params& params) {
+  const Attr* attr = params.find("policy");
+  if (attr == nullptr || std::holds_alternative<None>(*attr)) return {};
+  if (const auto* text = std::get_if<std::string>(attr)) {
+    fail<TypeError>("checkpoint: the text of the program does not tell what its policy saves, got ", *text);
+  }
+  return params.get_opaque<PolicyParam>("policy")->policy;
+}
+
 EquationInfo describe(const Program& p, const Equation& e, const OutputNames& names) {
   EquationInfo info;
   info.primitive = e.prim->name;
@@ -371,6 +392,7 @@ constinit const Primitive remat_p{.name = "remat2",
                                   .transpose = remat_transpose,
                                   .batch = remat_batch,
                                   .partial_eval = remat_partial_eval,
-                                  .dce = remat_dce};
+                                  .dce = remat_dce,
+                                  .parsed_params = remat_parsed};
 
 }  // namespace reprise

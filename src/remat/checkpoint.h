@@ -4,6 +4,9 @@
 //     =>  f's known part inline: a -> (b, res)     and     remat2[differentiated]: (res, a, ȧ) -> ḃ
 #pragma once
 
+#include <optional>
+#include <string_view>
+
 #include "program/trace.h"
 #include "reprise/policies.h"
 #include "transform/partial_eval.h"
@@ -30,6 +33,13 @@ struct FlagsParam : OpaqueParam {
   std::vector<bool> flags;
   std::string text() const override;
 };
+
+// The inverse of their texts in programs; null for a policy whose text does not tell what it saves.
+std::optional<Policy> policy_from_repr(std::string_view repr);
+std::optional<std::vector<bool>> flags_from_repr(std::string_view repr);
+
+// Of a checkpoint equation; a TypeError when only the text of a program knows the policy.
+Policy policy_of(const Params&);
 
 EquationInfo describe(const Program&, const Equation&, const OutputNames&);
 SplitPolicy split_policy(const Policy&);

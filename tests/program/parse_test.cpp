@@ -263,6 +263,27 @@ TEST_CASE("an unknown primitive is named with its place") {
         "parse: an unknown primitive, got `frobnicate` (line 2, column 5)");
 }
 
+TEST_CASE("an error tells its place and its reason apart") {
+  try {
+    parse("{ lambda ; a:f32[]. let\n    b:f32[] = sin z\n  in (b,) }");
+    FAIL("z is not bound");
+  } catch (const ParseError& error) {
+    CHECK(error.line == 2);
+    CHECK(error.column == 19);
+    CHECK(error.reason == "a variable is not bound, got `z`");
+  }
+}
+
+TEST_CASE("equations know their places in a file, those of inner programs too") {
+  const Program p = parse_program(
+      "{ lambda ; a:f32[]. let\n    b:f32[] = jit[name=f jaxpr={ lambda ; c:f32[]. let\n"
+      "        d:f32[] = sin c\n      in (d,) }] a\n  in (b,) }",
+      all_primitives(), "f.jaxpr");
+  CHECK(to_string(p.eqns[0].at) == "f.jaxpr:2:5");
+  CHECK(to_string(p.eqns[0].params.get<ProgramPtr>("jaxpr")->eqns[0].at) == "f.jaxpr:3:9");
+  CHECK(parse("{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }").eqns[0].at.line == 0);
+}
+
 TEST_CASE("malformed text is an error with its place") {
   CHECK(message_of("") == "parse: `{` is expected (line 1, column 1)");
   CHECK(message_of("{ lambda ; a. let  in (a,) }") ==

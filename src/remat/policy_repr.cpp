@@ -1,0 +1,77 @@
+// Policies from the text of a program, where they stand as Python prints them.
+#include "remat/checkpoint.h"
+
+#include <algorithm>
+
+namespace reprise {
+namespace {
+
+namespace policies = checkpoint_policies;
+
+// What is between the two, null when the text is not framed by them.
+std::optional<std::string_view> between(std::string_view text, std::string_view before,
+                                        std::string_view after) {
+  if (text.size() < before.size() + after.size() || !text.starts_with(before) ||
+      !text.ends_with(after)) {
+    return std::nullopt;
+  }
+  text.remove_prefix(before.size());
+  text.remove_suffix(after.size());
+  return text;
+}
+
+// frozenset({'a', 'b'}) or frozenset(); null for anything else.
+std::optional<policies::Names> names_in(std::string_view text) {
+  if (text == "frozenset()") return policies::Names{};
+  const auto list = between(text, "frozenset({'", "'})");
+  if (!list) return std::nullopt;
+  policies::Names names;
+  std::string_view rest = *list;
+  constexpr std::string_view separator = "', '";
+  for (std::size_t end = rest.find(separator); end != std::string_view::npos;
+       end = rest.find(separator)) {
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + separator.size());
+  }
+  names.emplace_back(rest);
+  return names;
+}
+
+}  // namespace
+
+std::optional<Policy> policy_from_repr(std::string_view repr) {
+  for (const Policy& p : {policies::dots_saveable, policies::dots_with_no_batch_dims_saveable}) {
+    if (repr == p.jax_repr()) return p;
+  }
+  // A function is printed with its address, which is another one in every process.
+  for (const Policy& p : {policies::everything_saveable, policies::nothing_saveable}) {
+    if (between(repr, "<function " + p.str() + " at 0x", ">")) return p;
+  }
+  if (const auto set = between(repr, "SaveOnlyTheseNames(saveable_names=", ")")) {
+    if (auto names = names_in(*set)) return policies::save_only_these_names_list(*std::move(names));
+  }
+  if (const auto set = between(repr, "SaveAnyNamesButThese(names=", ")")) {
+    if (auto names = names_in(*set))
+      return policies::save_any_names_but_these_list(*std::move(names));
+  }
+  return std::nullopt;
+}
+
+// (True, False, True)
+std::optional<std::vector<bool>> flags_from_repr(std::string_view repr) {
+  const auto list = between(repr, "(", ")");
+  if (!list) return std::nullopt;
+  std::vector<bool> flags;
+  std::string_view rest = *list;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(", \n"));
+    if (word == "True" || word == "False")
+      flags.push_back(word == "True");
+    else if (!word.empty())
+      return std::nullopt;
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  return flags;
+}
+
+}  // namespace reprise
