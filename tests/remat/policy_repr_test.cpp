@@ -16,7 +16,8 @@ namespace {
 std::string text_with(const std::string& policy) {
   return "{ lambda ; a:f32[3]. let\n    b:f32[3] = remat2[\n      differentiated=False\n"
          "      jaxpr={ lambda ; c:f32[3]. let\n"
-         "          d:f32[3] = sin c\n          e:f32[3] = name[name=h] d\n          f:f32[3] = sin e\n"
+         "          d:f32[3] = sin c\n          e:f32[3] = name[name=h] d\n          f:f32[3] = "
+         "sin e\n"
          "        in (f,) }\n      policy=" +
          policy + "\n      prevent_cse=True\n    ] a\n  in (b,) }";
 }

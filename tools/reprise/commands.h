@@ -1,0 +1,36 @@
+// What `reprise print`, `residuals` and `plan` do. Each writes its answer to `out`, as text or as
+// one JSON object, and throws UsageError, InputError or an Error of the library.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+namespace reprise::cli {
+
+struct PrintOptions {
+  std::string file;
+  int width = 80;
+  bool json = false;
+};
+void print_program(const PrintOptions&, std::ostream& out);
+
+struct ResidualsOptions {
+  std::string file;
+  std::vector<std::string> policies;  // empty: none
+  std::string wrt;
+  bool json = false;
+};
+void list_residuals(const ResidualsOptions&, std::ostream& out);
+
+struct PlanOptions {
+  std::string file;
+  std::vector<std::string> policies;  // empty: none
+  std::string wrt;
+  bool forward = false;  // plan the program itself, not its gradient
+  bool steps = false;    // print what a run does, step by step
+  bool json = false;
+};
+void plan_memory(const PlanOptions&, std::ostream& out);
+
+}  // namespace reprise::cli

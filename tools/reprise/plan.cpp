@@ -1,0 +1,129 @@
+// reprise plan: the memory of one run, planned before anything runs, under each policy.
+#include "commands.h"
+#include "gradient.h"
+#include "json.h"
+#include "plan/cost.h"
+#include "program/trace.h"
+#include "reprise/jit.h"
+#include "runtime/compile.h"
+#include "table.h"
+
+#include <algorithm>
+#include <ostream>
+
+namespace reprise::cli {
+namespace {
+
+struct PlannedRun {
+  std::string policy;
+  MemoryAnalysis memory;
+  CostAnalysis cost;
+  double recomputed_flops = 0;
+  std::string steps = {};
+};
+
+std::shared_ptr<const detail::JitEntry> compiled(const TypedFunction& f) {
+  std::vector<std::size_t> argument_of;
+  for (std::size_t i = 0; i < f.args.size(); ++i) argument_of.push_back(i);
+  auto entry = detail::trace_jit(f.function, f.args, {}, argument_of, f.args.size());
+  detail::compile_jit(*entry);
+  return entry;
+}
+
+// What one run computes when every value of the forward pass is kept.
+double flops_without_checkpoints(const Input& input, const std::vector<bool>& wrt) {
+  const TypedFunction f = with_gradients(input, {PolicyChoice::none, "none"}, wrt);
+  Types types;
+  for (const Array& a : f.args) types.push_back(a.type());
+  const Traced traced = trace(f.function.run, types, {.transform = "jit", .body = true});
+  return plan::cost_of(*lowered(*traced.program)).flops;
+}
+
+PlannedRun planned(std::string policy, const TypedFunction& f, double least_flops,
+                   bool with_steps) {
+  const auto entry = compiled(f);
+  PlannedRun run{std::move(policy), detail::memory_of(*entry), detail::cost_of(*entry)};
+  run.recomputed_flops = std::max(0.0, run.cost.flops - least_flops);
+  if (with_steps) run.steps = detail::plan_text(*entry);
+  return run;
+}
+
+std::vector<PlannedRun> planned_runs(const PlanOptions& options, const Input& input,
+                                     const std::vector<PolicyChoice>& choices,
+                                     const std::vector<bool>& wrt) {
+  if (options.forward) {
+    PlannedRun run = planned("forward", as_function(input), 0, options.steps);
+    run.recomputed_flops = 0;
+    return {std::move(run)};
+  }
+  std::vector<PlannedRun> runs;
+  const double least_flops = flops_without_checkpoints(input, wrt);
+  for (const PolicyChoice& choice : choices) {
+    runs.push_back(
+        planned(choice.text, with_gradients(input, choice, wrt), least_flops, options.steps));
+  }
+  return runs;
+}
+
+std::uint64_t whole(double count) { return static_cast<std::uint64_t>(count); }
+
+Json run_json(const PlannedRun& run, const PlanOptions& options) {
+  Json json;
+  if (!options.forward) json["policy"] = run.policy;
+  json["argument_bytes"] = run.memory.argument_bytes;
+  json["output_bytes"] = run.memory.output_bytes;
+  json["temp_bytes"] = run.memory.temp_bytes;
+  json["peak_bytes"] = run.memory.peak_bytes;
+  json["host_temp_bytes"] = run.memory.host_temp_bytes;
+  json["host_on_disk"] = run.memory.host_on_disk;
+  json["flops"] = whole(run.cost.flops);
+  json["matmul_flops"] = whole(run.cost.matmul_flops);
+  if (!options.forward) json["recomputed_flops"] = whole(run.recomputed_flops);
+  if (options.steps) json["steps"] = run.steps;
+  return json;
+}
+
+void write_table(const std::vector<PlannedRun>& runs, bool forward, std::ostream& out) {
+  const bool offloads = std::any_of(runs.begin(), runs.end(), [](const PlannedRun& run) {
+    return run.memory.host_temp_bytes > 0;
+  });
+  std::vector<std::string> titles{forward ? "" : "policy", "arguments", "outputs", "temporaries",
+                                  "peak"};
+  if (offloads) titles.emplace_back("offloaded");
+  titles.emplace_back("flops");
+  if (!forward) titles.emplace_back("recomputed flops");
+  Table table(titles);
+  for (const PlannedRun& run : runs) {
+    const MemoryAnalysis& m = run.memory;
+    std::vector<std::string> row{run.policy, grouped(m.argument_bytes), grouped(m.output_bytes),
+                                 grouped(m.temp_bytes), grouped(m.peak_bytes)};
+    if (offloads) row.push_back(grouped(m.host_temp_bytes));
+    row.push_back(grouped(run.cost.flops));
+    if (!forward) row.push_back(grouped(run.recomputed_flops));
+    table.add(row);
+  }
+  out << table;
+}
+
+}  // namespace
+
+void plan_memory(const PlanOptions& options, std::ostream& out) {
+  const std::vector<PolicyChoice> choices = parse_policies(options.policies);
+  const Input input = read_input(options.file);
+  const std::vector<bool> wrt =
+      options.forward ? std::vector<bool>() : wrt_mask(input, options.wrt);
+  const std::vector<PlannedRun> runs = planned_runs(options, input, choices, wrt);
+  if (options.json) {
+    Json json{{"file", input.file}, {"forward", options.forward}};
+    if (!options.forward) json["wrt"] = names_in(input, wrt);
+    json["plans"] = Json::array();
+    for (const PlannedRun& run : runs) json["plans"].push_back(run_json(run, options));
+    return write_json(json, out);
+  }
+  write_table(runs, options.forward, out);
+  for (const PlannedRun& run : runs) {
+    if (options.steps) out << "\n== " << run.policy << " ==\n" << run.steps;
+  }
+}
+
+}  // namespace reprise::cli
