@@ -1,29 +1,56 @@
 # LLVM, oneDNN, libgomp and zlib as imported targets, found by header and library: the packages' own CMake
 # files ask for compression, OpenCL and exact minor versions that nothing here uses.
+#
+# The build needs headers and libraries. find_package(Reprise) only links, so it looks for libraries, and for
+# LLVM of the version that the library was compiled with: it sets reprise_llvm_versions to that one.
+# What is missing is told in reprise_missing, one sentence with the Debian package each.
 
-foreach(_version 19 20 21)
-  list(APPEND _llvm_prefixes /usr/lib/llvm-${_version})
-  list(APPEND _llvm_names LLVM-${_version})
-endforeach()
-find_path(REPRISE_LLVM_INCLUDE llvm/ExecutionEngine/Orc/LLJIT.h
-  HINTS ${_llvm_prefixes} PATH_SUFFIXES include REQUIRED)
-find_library(REPRISE_LLVM_LIBRARY NAMES ${_llvm_names}
-  HINTS ${_llvm_prefixes} PATH_SUFFIXES lib REQUIRED)
-find_path(REPRISE_DNNL_INCLUDE dnnl.hpp REQUIRED)
-find_library(REPRISE_DNNL_LIBRARY dnnl REQUIRED)
-find_library(REPRISE_GOMP_LIBRARY NAMES gomp libgomp.so.1 REQUIRED
-  HINTS /usr/lib/gcc/x86_64-linux-gnu/12 /usr/lib/gcc/aarch64-linux-gnu/12)
-find_path(REPRISE_ZLIB_INCLUDE zlib.h REQUIRED)
-find_library(REPRISE_ZLIB_LIBRARY z REQUIRED)
+set(reprise_missing "")
 
-function(_reprise_dependency name library include)
-  if(NOT TARGET Reprise::${name})
+# _reprise_dependency(<name> "<what>" <package> HEADER <header> LIBRARY <names>... [HINTS <prefixes>...])
+function(_reprise_dependency name what package)
+  cmake_parse_arguments(PARSE_ARGV 3 arg "" "HEADER" "LIBRARY;HINTS")
+  string(TOUPPER ${name} upper)
+  find_library(REPRISE_${upper}_LIBRARY NAMES ${arg_LIBRARY} HINTS ${arg_HINTS} PATH_SUFFIXES lib)
+  set(found ${REPRISE_${upper}_LIBRARY})
+  set(include "")
+  if(arg_HEADER AND NOT reprise_only_links)
+    find_path(REPRISE_${upper}_INCLUDE ${arg_HEADER} HINTS ${arg_HINTS} PATH_SUFFIXES include)
+    set(include ${REPRISE_${upper}_INCLUDE})
+    if(NOT include)
+      set(found "")
+    endif()
+  endif()
+  if(NOT found)
+    list(APPEND reprise_missing "${what} is not found (Debian package ${package})")
+    set(reprise_missing "${reprise_missing}" PARENT_SCOPE)
+  elseif(NOT TARGET Reprise::${name})
     add_library(Reprise::${name} UNKNOWN IMPORTED)
     set_target_properties(Reprise::${name} PROPERTIES
-      IMPORTED_LOCATION ${library} INTERFACE_INCLUDE_DIRECTORIES "${include}")
+      IMPORTED_LOCATION ${found} INTERFACE_INCLUDE_DIRECTORIES "${include}")
   endif()
 endfunction()
-_reprise_dependency(llvm ${REPRISE_LLVM_LIBRARY} "${REPRISE_LLVM_INCLUDE}")
-_reprise_dependency(dnnl ${REPRISE_DNNL_LIBRARY} "${REPRISE_DNNL_INCLUDE}")
-_reprise_dependency(gomp ${REPRISE_GOMP_LIBRARY} "")
-_reprise_dependency(zlib ${REPRISE_ZLIB_LIBRARY} "${REPRISE_ZLIB_INCLUDE}")
+
+if(NOT reprise_llvm_versions)
+  set(reprise_llvm_versions 19 20 21)
+endif()
+set(_llvm_prefixes "")
+set(_llvm_names "")
+foreach(_version IN LISTS reprise_llvm_versions)
+  list(APPEND _llvm_prefixes /usr/lib/llvm-${_version})
+  list(APPEND _llvm_names LLVM-${_version} libLLVM.so.${_version}.1)  # of the -dev package; of the library alone
+endforeach()
+list(JOIN reprise_llvm_versions " or " _llvm_text)
+list(GET reprise_llvm_versions 0 _llvm_first)
+if(reprise_only_links)
+  set(_llvm_package libllvm${_llvm_first})
+else()
+  set(_llvm_package llvm-${_llvm_first}-dev)
+endif()
+
+_reprise_dependency(llvm "LLVM ${_llvm_text}" ${_llvm_package}
+  HEADER llvm/ExecutionEngine/Orc/LLJIT.h LIBRARY ${_llvm_names} HINTS ${_llvm_prefixes})
+_reprise_dependency(dnnl "oneDNN" libdnnl-dev HEADER dnnl.hpp LIBRARY dnnl)
+_reprise_dependency(gomp "libgomp" libgomp1 LIBRARY gomp libgomp.so.1
+  HINTS /usr/lib/gcc/x86_64-linux-gnu/12 /usr/lib/gcc/aarch64-linux-gnu/12)
+_reprise_dependency(zlib "zlib" zlib1g-dev HEADER zlib.h LIBRARY z)

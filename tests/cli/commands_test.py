@@ -5,6 +5,7 @@
 """
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 TOOL = sys.argv.pop(1)
 PROGRAMS = Path(__file__).resolve().parent / "programs"
+MANUAL = Path(__file__).resolve().parents[2] / "tools" / "reprise" / "reprise.1.in"
 POLICIES = ["none", "nothing_saveable", "everything_saveable", "dots_saveable", "checkpoint_dots",
             "dots_with_no_batch_dims_saveable", "checkpoint_dots_with_no_batch_dims",
             "save_only_these_names:h", "save_any_names_but_these:h",
@@ -286,6 +288,14 @@ class Help(Case):
             for policy in POLICIES[:16]:
                 self.assertIn(policy.split(":")[0], text)
             self.assertIn("Examples:", text)
+
+    def test_the_manual_page_names_every_option_and_policy(self):
+        manual = MANUAL.read_text().replace("\\-", "-")
+        words = {policy.split(":")[0] for policy in POLICIES[:16]}
+        for command in "print", "residuals", "plan", "completion":
+            words |= {command} | set(re.findall(r"--[a-z]+", self.succeed(command, "--help")))
+        for word in words:
+            self.assertIn(word, manual)
 
     def test_lines_fit_a_terminal(self):
         for arguments in ([], ["print"], ["residuals"], ["plan"], ["completion"]):
