@@ -89,8 +89,9 @@ std::size_t itemsize(Dtype);
 bool is_floating(Dtype);
 bool is_integer(Dtype);  // signed or unsigned, not bool
 
-using Shape = std::vector<std::int64_t>;
+using Shape = std::vector<std::int64_t>;  // the size of each dimension; empty: a scalar
 
+// Where a value lies: offloaded ones are on the host.
 enum class MemorySpace : std::uint8_t { device, host };
 
 // The type of a value: what a program knows about it. A weak type came from a C++ number and gives
@@ -136,6 +137,7 @@ constexpr Dtype dtype_of() {
   }
 }
 
+// C++ numbers, which operations take beside Arrays.
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
@@ -144,6 +146,7 @@ struct ArrayData;  // the shared, immutable content (src/array/access.h)
 class Index;        // one position of an indexing expression (ops_shape.h)
 class IndexUpdate;  // the elements at an index, to be changed
 
+// An immutable value: elements in memory, or a variable of the program that is being traced.
 class Array {
   using I = const Index&;
 
@@ -242,7 +245,7 @@ class Array {
   std::shared_ptr<const ArrayData> data_;
 };
 
-using Arrays = std::vector<Array>;
+using Arrays = std::vector<Array>;  // what operations of several results give
 
 // Nothing: an empty tree, for functions without inputs to scan over or without outputs to stack.
 struct None {

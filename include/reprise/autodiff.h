@@ -155,6 +155,7 @@ class VjpFunction {
   Args args_;
 };
 
+// f at the arguments, and its backward pass there: auto [y, f_vjp] = rp::vjp(f, x).
 template <class F, class... A>
 auto vjp(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);
@@ -178,6 +179,7 @@ auto jvp(const F& f, const std::tuple<A...>& primals, const std::tuple<T...>& ta
   return std::pair{applied.result(out), applied.result(tangent)};
 }
 
+// The derivative of one call: a linear function of the tangents of the arguments.
 template <class Result, class Args>
 class LinearFunction {
  public:
@@ -256,6 +258,7 @@ struct Vmap : CallOperator<Vmap<F>, F> {
 };
 }  // namespace detail
 
+// f for all elements along an axis at once: what f does to one, the result does to each.
 template <class F>
 detail::Vmap<F> vmap(F f, VmapOptions options = {}) {
   return {std::move(f), std::move(options)};

@@ -14,6 +14,7 @@
 
 namespace reprise {
 
+// What check_recompute found.
 struct RecomputeCheck {
   bool ok = true;
   std::size_t compared = 0;        // values that were computed more than once

@@ -15,11 +15,13 @@
 
 namespace reprise {
 
+// reverse: from the last element to the first. unroll changes no result: loops are compiled as loops.
 struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;  // needed when xs has no arrays
   bool reverse = false;
   std::int64_t unroll = 1;
 };
+// The names that printed programs give to the function and to its rules.
 struct CustomJvpOptions {
   std::string name = "<lambda>", jvp = "jvp";  // as printed
 };

@@ -24,6 +24,7 @@ namespace reprise {
 const Location& user_location();         // line 0 when unknown
 std::string to_string(const Location&);  // "file:line:column (function)", "" when unknown
 
+// Opened by public functions with the place that they were given.
 class AtUser {
  public:
   explicit AtUser(const Location& at);
@@ -35,6 +36,7 @@ class AtUser {
   bool set_;
 };
 
+// Opened around calls of user code.
 class InUserCode {
  public:
   InUserCode();
@@ -73,6 +75,7 @@ std::string join(const Range& items, std::string_view separator) {
 // text + "\n  at file:line (function)" + "\n  hint: ..."; parts that are empty are left out.
 std::string error_text(const std::string& message, const Location& at, const std::string& hint);
 
+// Throws an E whose text is made of the parts, with the user's line: fail<TypeError>("op: rule, got ", x).
 template <class E, class... T>
 [[noreturn]] void fail(const T&... parts) {
   throw E(error_text(str(parts...), user_location(), ""));

@@ -268,6 +268,7 @@ void describe(const T& t, std::string& out) {
 
 }  // namespace tree
 
+// The arrays of a tree, in order.
 template <class T>
 Arrays tree_leaves(const T& t) {
   Arrays out;
@@ -374,6 +375,8 @@ std::shared_ptr<nnx::Module> copy_of(const T& t) {
 #define REPRISE_OVERRIDES_END
 #endif
 
+// Makes a struct a tree whose fields have names in paths and messages. It lists every member, in order; a plain
+// aggregate needs it only for the names.
 #define REPRISE_FIELDS(...)                                                                  \
   auto reprise_fields() {                                                                    \
     return ::reprise::tree::checked_fields<std::remove_cvref_t<decltype(*this)>>(            \

@@ -22,6 +22,7 @@
 
 namespace reprise::nn::initializers {
 
+// A function (key, shape, dtype) -> Array with a default dtype.
 class Initializer {
  public:
   // The dtype is the one used when a call names none.
@@ -92,5 +93,5 @@ Initializer delta_orthogonal(double scale = 1.0, std::int64_t column_axis = -1,
 }  // namespace reprise::nn::initializers
 
 namespace reprise::nn {
-using initializers::Initializer;
+using initializers::Initializer;  // the type alone, for layers
 }  // namespace reprise::nn

@@ -28,8 +28,9 @@
 
 namespace reprise::io {
 
-using Metadata = std::map<std::string, std::string>;
+using Metadata = std::map<std::string, std::string>;  // notes in a .safetensors file
 
+// How files are read.
 struct LoadOptions {
   std::string separator = "/";  // empty: names are not split
   // What compressed data may become, as a multiple of the size of the file; 64 MiB are always

@@ -16,6 +16,7 @@
 
 namespace reprise {
 
+// How a function is compiled and called.
 struct JitOptions {
   std::string name = {};  // in printed programs; "<lambda>" by default
   // Offloaded values go to a file in this directory that is gone after the call; empty: to the one that
@@ -212,6 +213,8 @@ struct Jit : CallOperator<Jit<F>, F> {
 
 }  // namespace detail
 
+// f, traced and compiled once for each set of argument types and static values. Inside another traced
+// function it becomes one equation.
 template <class F>
 detail::Jit<F> jit(F f, JitOptions options = {}) {
   return {std::move(f), std::move(options)};

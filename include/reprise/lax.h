@@ -12,7 +12,7 @@
 
 namespace reprise::lax {
 
-using Ints = std::vector<std::int64_t>;
+using Ints = std::vector<std::int64_t>;  // axes, sizes, strides
 
 // ----------------------------------------------------------------------------------- elementwise
 Array neg(Operand x);

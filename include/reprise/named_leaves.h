@@ -14,7 +14,7 @@
 
 namespace reprise {
 
-using KeyPath = std::vector<std::string>;
+using KeyPath = std::vector<std::string>;  // the keys from the root of a tree to a leaf
 struct NamedLeaves {
   std::vector<KeyPath> paths;  // of a tree that is one Array: the empty path
   Arrays values;
@@ -45,6 +45,7 @@ void name_leaves(const T& t, const KeyPath& prefix, NamedLeaves& out) {
 
 }  // namespace tree
 
+// The arrays of a tree with their paths, in the order of tree_leaves.
 template <class T>
 NamedLeaves named_leaves(const T& tree) {
   NamedLeaves out;
@@ -52,7 +53,7 @@ NamedLeaves named_leaves(const T& tree) {
   return out;
 }
 
-Arrays leaves_of_dict(const NamedLeaves& like, const Dict& dict, Location at);
+Arrays leaves_of_dict(const NamedLeaves& like, const Dict& dict, Location at);  // for from_dict
 // A copy of `like` with the arrays that the Dict has under the same names; a TypeError if one is
 // missing or has another type. Further entries of the Dict are not looked at.
 template <class T>

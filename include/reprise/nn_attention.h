@@ -14,6 +14,7 @@
 
 namespace reprise::nn {
 
+// Fields of Dropout.
 struct DropoutFields {
   Shape broadcast_dims = {};                          // axes that share one decision
   std::optional<bool> deterministic = std::nullopt;  // or given to the call
@@ -32,6 +33,7 @@ class Dropout : public Module<Dropout> {
   DropoutFields fields_;
 };
 
+// Fields of the attention layers, as in Flax.
 struct AttentionFields {
   OptionalDtype dtype = std::nullopt;
   Dtype param_dtype = float32;

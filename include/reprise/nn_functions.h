@@ -7,6 +7,7 @@
 
 namespace reprise::nn {
 
+// Of jax.numpy, and also here as in jax.nn.
 using reprise::logsumexp;
 using reprise::tanh;
 

@@ -27,8 +27,8 @@
 
 namespace reprise::nn {
 
-using OptionalArray = std::optional<Array>;
-using OptionalDtype = std::optional<Dtype>;
+using OptionalArray = std::optional<Array>;  // none: there is no such array
+using OptionalDtype = std::optional<Dtype>;  // none: what promotion gives
 
 // --------------------------------------------------------------------------------- options' types
 // A number for each dimension of a window: one for all, or one each.
@@ -80,6 +80,7 @@ Arrays promote_dtype(Arrays xs, OptionalDtype dtype = std::nullopt, bool inexact
 Array dense(Operand x, const Array& kernel, const OptionalArray& bias = std::nullopt,
             OptionalDtype dtype = std::nullopt);
 
+// Options of dense_general.
 struct DenseGeneralOptions {
   ReduceAxes axis = -1;        // of x, contracted with the axes of the kernel after the batch ones
   ReduceAxes batch_dims = {};  // leading axes of x with a kernel of their own each; none by default
@@ -104,6 +105,7 @@ Array embed_attend(Operand query, const Array& embedding, OptionalDtype dtype = 
 Array dropout(Operand x, double rate, const Array& key, const Shape& broadcast_dims = {});
 
 // ------------------------------------------------------------------------------------- convolution
+// Options of conv.
 struct ConvOptions {
   PerDimension strides = 1;
   Padding padding = "SAME";
@@ -146,6 +148,7 @@ struct StatisticsOptions {
 };
 Statistics compute_stats(Operand x, const StatisticsOptions& options = {});
 
+// Options of normalize.
 struct NormalizeOptions {
   ReduceAxes reduction_axes = -1;  // the axes that the statistics lack
   ReduceAxes feature_axes = -1;    // the axes of scale and bias, in this order
@@ -158,6 +161,7 @@ Array normalize(Operand x, const Statistics& statistics, const NormalizeOptions&
 // The sizes of x along its feature axes: the shape of scale and bias.
 Shape feature_shape(const Array& x, const ReduceAxes& feature_axes);
 
+// Options of layer_norm, rms_norm, group_norm and instance_norm.
 struct NormOptions {
   std::optional<ReduceAxes> reduction_axes = std::nullopt, feature_axes = std::nullopt;
   double epsilon = 1e-6;
@@ -184,6 +188,7 @@ Shape other_axes(const Array& x, const ReduceAxes& axes);
 Array running_average(Operand old, const Array& batch, double momentum);
 
 // --------------------------------------------------------------------------------------- attention
+// Options of dot_product_attention and its parts.
 struct AttentionOptions {
   OptionalArray bias = std::nullopt;  // added to the logits (batch..., heads, queries, keys)
   OptionalArray mask = std::nullopt;  // logits are left out where it is false
@@ -206,6 +211,7 @@ Array attention_values(Operand weights, const Array& value);
 Array dot_product_attention(Operand query, const Array& key, const Array& value,
                             const AttentionOptions& options = {});
 
+// Options of scaled_attention.
 struct ScaledAttentionOptions {
   OptionalArray bias = std::nullopt;
   OptionalArray mask = std::nullopt;

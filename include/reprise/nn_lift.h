@@ -33,6 +33,7 @@
 namespace reprise::nn {
 
 // ---------------------------------------------------------------------------------------- options
+// Options of nn::remat and nn::checkpoint.
 struct RematOptions {
   Policy policy = {};        // none: nothing is saved
   bool prevent_cse = true;   // off is right inside scan
@@ -69,6 +70,7 @@ using Axes = std::vector<std::optional<std::int64_t>>;
 using VariableAxes = std::vector<std::pair<Filter, VariableAxis>>;
 using SplitRngs = std::vector<std::pair<Filter, bool>>;
 
+// Options of nn::scan.
 struct LiftScanOptions {
   VariableAxes variable_axes = {};   // stacked: a slice for each step
   Filter variable_broadcast = false;  // shared by all steps
@@ -84,6 +86,7 @@ struct LiftScanOptions {
   bool check_constancy_invariants = true;
 };
 
+// Options of nn::vmap.
 struct LiftVmapOptions {
   VariableAxes variable_axes = {};
   SplitRngs split_rngs = {};
@@ -92,10 +95,12 @@ struct LiftVmapOptions {
   std::optional<std::int64_t> axis_size = std::nullopt;
 };
 
+// Options of nn::jit: which collections and random streams the inside sees.
 struct LiftJitOptions {
   Filter variables = true, rngs = true;
 };
 
+// Options of nn::remat_scan: one nested loop for each of the lengths.
 struct RematScanOptions {
   std::vector<std::int64_t> lengths = {};
   Policy policy = {};

@@ -16,6 +16,7 @@
 
 namespace reprise::nn {
 
+// Fields of Dense.
 struct DenseFields {
   bool use_bias = true;
   OptionalDtype dtype = std::nullopt;
@@ -35,6 +36,7 @@ class Dense : public Module<Dense> {
   DenseFields fields_;
 };
 
+// Fields of DenseGeneral.
 struct DenseGeneralFields {
   ReduceAxes axis = -1;        // of x, contracted
   ReduceAxes batch_dims = {};  // leading axes with a kernel of their own each; none by default
@@ -58,6 +60,7 @@ class DenseGeneral : public Module<DenseGeneral> {
   DenseGeneralFields fields_;
 };
 
+// Fields of Einsum.
 struct EinsumFields {
   std::string einsum_str = {};  // "abc,cde->abde": the input, the kernel; else given to the call
   bool use_bias = true;
@@ -78,6 +81,7 @@ class Einsum : public Module<Einsum> {
   EinsumFields fields_;
 };
 
+// Fields of Conv.
 struct ConvFields {
   PerDimension strides = 1;
   Padding padding = "SAME";  // "SAME", "VALID", "CIRCULAR", "REFLECT", "CAUSAL", or widths
@@ -105,6 +109,7 @@ class Conv : public Module<Conv> {
   ConvFields fields_;
 };
 
+// Fields of Embed.
 struct EmbedFields {
   OptionalDtype dtype = std::nullopt;
   Dtype param_dtype = float32;

@@ -16,6 +16,7 @@
 
 namespace reprise::nn {
 
+// Fields of LayerNorm.
 struct LayerNormFields {
   double epsilon = 1e-6;
   OptionalDtype dtype = std::nullopt;
@@ -38,6 +39,7 @@ class LayerNorm : public Module<LayerNorm> {
   LayerNormFields fields_;
 };
 
+// Fields of RMSNorm.
 struct RMSNormFields {
   double epsilon = 1e-6;
   OptionalDtype dtype = std::nullopt;
@@ -58,6 +60,7 @@ class RMSNorm : public Module<RMSNorm> {
   RMSNormFields fields_;
 };
 
+// Fields of GroupNorm.
 struct GroupNormFields {
   std::optional<std::int64_t> num_groups = 32, group_size = std::nullopt;  // one of them
   double epsilon = 1e-6;
@@ -82,6 +85,7 @@ class GroupNorm : public Module<GroupNorm> {
   GroupNormFields fields_;
 };
 
+// Fields of BatchNorm.
 struct BatchNormFields {
   std::optional<bool> use_running_average = std::nullopt;  // or given to the call
   ReduceAxes axis = -1;                                     // of the features

@@ -69,6 +69,7 @@ class Sequential : public Module<Sequential> {
   std::vector<Layer> layers_;
 };
 
+// Fields of PReLU.
 struct PReLUFields {
   Dtype param_dtype = float32;
   double negative_slope_init = 0.01;

@@ -178,6 +178,7 @@ Array tri(std::int64_t n, std::optional<std::int64_t> m = std::nullopt, std::int
 Array tril(Operand x, std::int64_t k = 0);  // the last two dimensions, zero above the diagonal k
 Array triu(Operand x, std::int64_t k = 0);  // zero below the diagonal k
 
+// For full.
 Array full_of_integer(const Shape& shape, std::uint64_t bits, bool is_signed, Dtype dtype,
                       Location at);
 template <Integer64 T>

@@ -70,6 +70,7 @@ Array pad(Operand x, const PadWidths& widths, Operand value = 0);
 // (fill_or_drop), or the caller promises that there are none (evaluated as clip or no update).
 using IndexMode = lax::GatherScatterMode;
 
+// Options of take and take_along_axis.
 struct TakeOptions {
   IndexMode mode = IndexMode::fill_or_drop;
   std::optional<double> fill_value = std::nullopt;  // default: NaN, or the extreme integer

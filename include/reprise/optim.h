@@ -34,7 +34,7 @@ namespace reprise::optim {
 // counts.
 using Schedule = std::function<Array(const Array& count)>;
 
-Schedule constant_schedule(double value);
+Schedule constant_schedule(double value);  // the same for all steps
 // From init_value to end_value over transition_steps, from step transition_begin on, then constant:
 // (init - end) * (1 - progress)^power + end. Without steps it stays at init_value.
 Schedule polynomial_schedule(double init_value, double end_value, double power,
@@ -233,6 +233,7 @@ GradientTransformation adafactor(std::optional<ScalarOrSchedule> learning_rate =
                                  const AdafactorOptions& options = {});
 
 // ------------------------------------------------------------------------------------ accumulation
+// Options of MultiSteps.
 struct MultiStepsOptions {
   bool use_grad_mean = true;  // else their sum
   Dtype accumulator_dtype = float32;
@@ -244,7 +245,7 @@ GradientTransformation MultiSteps(GradientTransformation optimizer, ScalarOrSche
 Array has_updated(const Dict& multi_steps_state);  // whether the last step was such an update
 
 // ---------------------------------------------------------------------------------------- applying
-Arrays apply_updates_to(const NamedLeaves& params, const NamedLeaves& updates, Location at);
+Arrays apply_updates_to(const NamedLeaves& params, const NamedLeaves& updates, Location at);  // for apply_updates
 // params + updates, each leaf in the dtype of the parameter. Where an update is not floating the
 // parameter stays.
 template <class T>
@@ -252,7 +253,7 @@ T apply_updates(const T& params, const T& updates, Location at = Location::curre
   return tree_unflatten(params, apply_updates_to(named_leaves(params), named_leaves(updates), at));
 }
 
-Array global_norm_of(const Arrays& leaves, Location at);
+Array global_norm_of(const Arrays& leaves, Location at);  // for global_norm
 // The square root of the sum of the squares of all elements.
 template <class T>
 Array global_norm(const T& tree, Location at = Location::current()) {

@@ -21,6 +21,7 @@
 
 namespace reprise {
 
+// What a policy may answer: keep the value, compute it again, or move it to other memory and back.
 struct Saveable {};
 struct Recompute {};
 struct Offloadable {
@@ -41,6 +42,8 @@ struct EquationInfo {
 struct PolicyImpl;    // src/remat/policies.cpp
 struct PolicyRecord;  // a built-in policy
 
+// Says of an equation whose value is known in the forward pass whether that value may be kept. Built-in
+// ones are constants; they compose with | & ! and print themselves.
 class Policy {
  public:
   using Answer = std::variant<Recompute, Saveable, Offloadable>;
@@ -99,6 +102,7 @@ inline constinit const Policy checkpoint_dots{&dots_record};
 inline constinit const Policy dots_with_no_batch_dims_saveable{&dots_no_batch_record};
 inline constinit const Policy checkpoint_dots_with_no_batch_dims{&dots_no_batch_record};
 
+// By the names that checkpoint_name gave.
 using Names = std::vector<std::string>;
 Policy save_only_these_names_list(Names names);
 Policy save_any_names_but_these_list(Names names);

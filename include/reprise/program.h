@@ -56,6 +56,7 @@ struct MakeJaxpr : CallOperator<MakeJaxpr<F>, F> {
 };
 }  // namespace detail
 
+// The program of f for arguments of the given types.
 template <class F>
 detail::MakeJaxpr<F> make_jaxpr(F f) {
   return detail::MakeJaxpr<F>(std::move(f));

@@ -3,9 +3,9 @@
 // again, inside jit, vmap and loops.
 //
 //   rp::Array key = rp::random::key(0);
-//   rp::Array keys = rp::random::split(key);                      // key<fry>[2]: two independent
-//   keys rp::Array x = rp::random::normal(keys[0], {2, 3});            // f32[2,3] rp::Array mask =
-//   rp::random::bernoulli(keys[1], 0.9, {{2, 3}});
+//   rp::Array keys = rp::random::split(key);               // key<fry>[2]: two independent keys
+//   rp::Array x = rp::random::normal(keys[0], {2, 3});     // f32[2,3]
+//   rp::Array mask = rp::random::bernoulli(keys[1], 0.9, {{2, 3}});
 //
 // Use a key once, or split it first. A key is a scalar of dtype key<fry>, or (the older form) its
 // two words as u32[2]; every function takes both, and split and fold_in give back what they were
@@ -71,6 +71,7 @@ Array permutation(Operand key, std::int64_t n);
 // x in random order along an axis; if independent, each row in its own order.
 Array permutation(Operand key, Operand x, std::int64_t axis = 0, bool independent = false);
 
+// Options of choice.
 struct ChoiceOptions {
   bool replace = true;                    // may an element be chosen twice
   std::optional<Array> p = std::nullopt;  // probabilities, by default all equal
@@ -82,9 +83,8 @@ Array choice(Operand key, std::int64_t n, const Shape& shape = {},
              const ChoiceOptions& options = {});
 Array choice(Operand key, Operand x, const Shape& shape = {}, const ChoiceOptions& options = {});
 
-// ------------------------------------------------------------------------------------------
-// details
-Array key_of_integer(std::uint64_t seed, Location at);
+// ----------------------------------------------------------------------------------------- details
+Array key_of_integer(std::uint64_t seed, Location at);  // for key
 template <std::integral T>
 Array key(T seed, Location at) {
   return key_of_integer(static_cast<std::uint64_t>(seed), at);

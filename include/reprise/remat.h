@@ -16,6 +16,7 @@
 
 namespace reprise {
 
+// How a function is checkpointed.
 struct CheckpointOptions {
   Policy policy = {};  // none: nothing is saved
   // Forbid merging the recomputation with the forward pass: for all operands, or one flag per argument.
@@ -124,6 +125,7 @@ detail::Checkpoint<F> remat(F f, CheckpointOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
 
+// What the backward pass of f reads from the forward pass, as a list or printed; nothing is computed.
 template <class F, class... A>
 std::vector<SavedResidual> saved_residuals(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);

@@ -10,6 +10,7 @@
 
 namespace reprise::nnx {
 
+// Options of MultiHeadAttention, as in Flax; behind some of them, what they are by default.
 struct MultiHeadAttentionOptions {
   std::optional<std::int64_t> qkv_features = std::nullopt,
                               out_features = std::nullopt;  // in_features
@@ -42,6 +43,7 @@ struct AttentionCall {
   bool is_causal = false;
 };
 
+// Attention of several heads with projections of queries, keys, values and of the result.
 struct MultiHeadAttention : Module {
   MultiHeadAttention(std::int64_t heads, std::int64_t in, const Rngs& source,
                      const MultiHeadAttentionOptions& options = {},

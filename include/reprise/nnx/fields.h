@@ -256,6 +256,7 @@ struct NoValue {};  // an optional member that is not there
 
 }  // namespace detail
 
+// One member and what it holds.
 struct Field {
   Key key;
   std::variant<detail::NoValue, Variable*, Array*, Module*, detail::ModulePointer,

@@ -60,6 +60,7 @@ class GraphDef {
   std::string text_;
 };
 
+// The structure of a module without its state.
 template <class M>
 GraphDef<M> graphdef(const M& module) {
   return GraphDef<M>(module);

@@ -23,6 +23,7 @@
 
 namespace reprise::nnx {
 
+// Names that both layer libraries share.
 namespace initializers = nn::initializers;
 using nn::Initializer;
 using nn::OptionalArray;
@@ -31,6 +32,7 @@ using nn::PerDimension;
 using OptionalParam = std::optional<Param>;
 
 // ------------------------------------------------------------------------------------------ linear
+// Options of Linear.
 struct LinearOptions {
   bool use_bias = true;
   OptionalDtype dtype = std::nullopt;
@@ -53,6 +55,7 @@ struct Linear : Module {
   REPRISE_FIELDS_DECLARED
 };
 
+// Options of LinearGeneral.
 struct LinearGeneralOptions {
   PerDimension axis = -1;  // of x, contracted with the kernel
   std::vector<std::pair<std::int64_t, std::int64_t>> batch_axis =
@@ -79,6 +82,7 @@ struct LinearGeneral : Module {
   REPRISE_FIELDS_DECLARED
 };
 
+// Options of Einsum.
 struct EinsumOptions {
   std::optional<Shape> bias_shape = std::nullopt;  // none: no bias
   OptionalDtype dtype = std::nullopt;
@@ -100,6 +104,7 @@ struct Einsum : Module {
   REPRISE_FIELDS_DECLARED
 };
 
+// Options of Embed.
 struct EmbedOptions {
   OptionalDtype dtype = std::nullopt;  // that of the embedding by default
   Dtype param_dtype = float32;
@@ -120,6 +125,7 @@ struct Embed : Module {
 };
 
 // ------------------------------------------------------------------------------------- convolution
+// Options of Conv.
 struct ConvOptions {
   PerDimension strides = 1;
   nn::Padding padding = "SAME";
@@ -232,6 +238,7 @@ struct GroupNorm : Module {
   REPRISE_FIELDS_DECLARED
 };
 
+// Options of BatchNorm.
 struct BatchNormOptions {
   std::optional<bool> use_running_average = false;  // none: each call must say it
   std::int64_t axis = -1;
@@ -264,6 +271,7 @@ struct BatchNorm : Module {
 };
 
 // ----------------------------------------------------------------------------------------- dropout
+// Options of Dropout.
 struct DropoutOptions {
   Shape broadcast_dims = {};                  // axes that share one decision
   std::optional<bool> deterministic = false;  // none: each call must say it

@@ -50,6 +50,7 @@ class StateAxes {
   std::vector<Rule> rules_;
 };
 
+// What happens to an argument or a result: an axis, Carry, nullopt (the same for all), or StateAxes.
 class Axis {
  public:
   template <class T>
@@ -65,6 +66,7 @@ class Axis {
 };
 using Axes = std::vector<Axis>;
 
+// Options of nnx::vmap and nnx::scan.
 struct VmapOptions {
   Axes in_axes = {0};   // one for all arguments, or one each
   Axes out_axes = {0};  // one for all results, or one for each part of a tuple

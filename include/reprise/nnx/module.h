@@ -43,7 +43,7 @@ void visit_listed(std::tuple<M&...> members, const std::vector<std::string>& nam
 std::size_t list_position(std::int64_t index, std::size_t size, Location at);
 }  // namespace detail
 
-using Attributes = std::vector<std::pair<std::string, bool>>;
+using Attributes = std::vector<std::pair<std::string, bool>>;  // for train, eval and set_attributes
 
 class Module {
  public:

@@ -12,6 +12,7 @@
 
 namespace reprise::nnx {
 
+// Changes a model by gradients; its state is made of variables, so that transforms can carry it.
 class Optimizer final : public Module {
  public:
   // For the variables of the model that `wrt` chooses.

@@ -17,6 +17,7 @@
 
 namespace reprise::nnx {
 
+// One stream of keys.
 class RngStream : public Module {
  public:
   // A key is a scalar of dtype key<fry>, or its two words as u32[2]; a TypeError for others.
@@ -54,6 +55,7 @@ class RngSeed {
   Array key_;
 };
 
+// The streams of a model, by name.
 class Rngs final : public Module {
  public:
   using Streams = std::vector<std::pair<std::string, RngSeed>>;
@@ -90,6 +92,7 @@ struct ReseedOptions {
 void reseed(Module& module, const Rngs::Streams& seeds, const ReseedOptions& options = {},
             Location at = Location::current());
 
+// Options of split_rngs.
 struct SplitRngsOptions {
   std::int64_t splits = 1;
   Filter only = true;    // which streams, by the key they hold: "dropout", PathContains(...)
@@ -110,6 +113,7 @@ class [[nodiscard]] SplitRngsScope {
   };
   std::vector<Saved> saved_;
 };
+// Splits the streams of a module until the result goes out of scope.
 inline SplitRngsScope split_rngs(Module& module, const SplitRngsOptions& options,
                                  Location at = Location::current()) {
   return SplitRngsScope({&module}, options, at);

@@ -28,6 +28,7 @@
 
 namespace reprise::nnx {
 
+// As in the core.
 using RematOptions = CheckpointOptions;
 using reprise::has_aux;
 using reprise::static_argnums;

@@ -36,6 +36,7 @@ std::string type_name(const std::type_info&);  // without namespaces: "Linear", 
 }  // namespace detail
 
 class Variable;
+// The kind of a type of variables.
 template <class V>
 const Kind& kind_of() {
   if constexpr (std::is_same_v<V, Variable>) {
