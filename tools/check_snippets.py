@@ -5,11 +5,12 @@
   check_snippets.py compare PAGE PROGRAM [options]      # runs it; --update writes what it prints into the page
 
 The blocks of a page are read in order and share one scope, as if they stood in one file: declarations go to a namespace,
-statements into its main(). Every page may use reprise/reprise.h, <iostream>, `namespace rp = reprise` and `rp::Array`; other
-headers are included by the block that needs them. A block with a main() of its own is a program and has a scope of its own.
-A ```text block is what the ```cpp block before it prints; a line `...` in it stands for any lines, and columns of source
-locations, which differ between compilers, do not count. In a ```console block lines that begin with `$ ` are run by a shell,
-with --path before PATH, and the others are what they print. ```sh, ```cmake and other languages are for reading.
+statements into its main(); what stands in namespace reprise stays there. Every page may use reprise/reprise.h, <iostream>,
+`namespace rp = reprise` and `rp::Array`; other headers are included by the block that needs them. A block with a main() of its
+own is a program with a scope of its own. A ```text block is what the ```cpp block before it prints; a line `...` in it stands
+for any lines, and columns of source locations, which differ between compilers, do not count. In a ```console block lines that
+begin with `$ ` are run by a shell, with --path before PATH, and the others are what they print. ```sh, ```cmake and other
+languages are for reading.
 
 A comment right before a block, invisible on the page, says what else is meant:
 
@@ -138,12 +139,14 @@ def throwing(kind, lines):
     return ["try {", *lines, f"}} catch (const rp::{kind}& error) {{", 'std::cout << error.what() << "\\n";', "}"]
 
 
-def add_block(scope, number, block, source, includes):
+def add_block(scope, number, block, source, includes, library):
     mark = [f'std::cout << "\\036{number}\\n";']
     statements = []
     for start, lines, kind in items(block.lines):
         if kind == "include":
             includes.append(lines[0])
+        elif lines[0].startswith("namespace reprise"):
+            library += placed(block, start, lines, source)
         elif kind == "declaration":
             if block.is_program:
                 lines = [line.replace("int main() {", "void main() {" + mark[0]) for line in lines]
@@ -157,7 +160,7 @@ def add_block(scope, number, block, source, includes):
 def translation_unit(page, text):
     """The page as C++: a namespace per scope, and a function that runs them in order, which the page's stem finds."""
     stem, source = stem_of(page), stem_of(page) + ".cpp"
-    includes, scopes = [], []
+    includes, library, scopes = [], [], []
     for number, block in enumerate(blocks(text)):
         if not block.is_compiled:
             continue
@@ -166,11 +169,11 @@ def translation_unit(page, text):
             scopes.append(Scope(number, None, block.is_program))
         elif block.directive("fresh") is not None:
             scopes.append(Scope(number, last, False))
-        add_block(scopes[-1], number, block, source, includes)
+        add_block(scopes[-1], number, block, source, includes, library)
     out = [f"// {page} as code, by tools/check_snippets.py", "#include <iostream>", "#include <map>", "#include <string>"]
     if scopes:
         out += dict.fromkeys(["#include <reprise/reprise.h>", *includes])
-    out += ["std::map<std::string, void (*)()>& pages();", f"namespace page_{stem} {{"]
+    out += [*library, "std::map<std::string, void (*)()>& pages();", f"namespace page_{stem} {{"]
     if scopes:
         out += ["namespace rp = reprise;", "using rp::Array;"]
     for scope, after in zip(scopes, scopes[1:] + [None]):
