@@ -17,7 +17,8 @@ A comment right before a block, invisible on the page, says what else is meant:
   <!-- snippet: fresh -->                 a new main() begins here: names of earlier blocks can be used for other things
   <!-- snippet: throws TypeError -->      the code throws; the ```text block after it is the message
   <!-- snippet: does not compile -->      the ```text block after it is part of what the compiler says
-  <!-- snippet: numbers vary -->          before a ```text block: of numbers, which depend on the machine, only the places count
+  <!-- snippet: numbers vary -->          before an output: of numbers, which depend on the machine, only the places count
+  <!-- snippet: file NAME -->             the block is a file for the console blocks after it
   <!-- snippet: part of FILE -->          these lines stand in FILE, which is compiled elsewhere
   <!-- snippet: shown only: REASON -->    a block that is not run, a drawing for example
 
@@ -53,6 +54,10 @@ class Block:
                 return text[len(name):].strip(" :")
         return None
 
+    def agrees(self, expected, printed):
+        compared = without_numbers if self.directive("numbers vary") is not None else list
+        return agrees(compared(expected), compared(printed))
+
     @property
     def is_program(self):
         return self.language == "cpp" and any(line.startswith("int main() {") for line in self.lines)
@@ -60,7 +65,7 @@ class Block:
     @property
     def is_compiled(self):
         return self.language == "cpp" and all(
-            self.directive(d) is None for d in ["part of", "shown only", "does not compile"])
+            self.directive(d) is None for d in ["part of", "shown only", "does not compile", "file"])
 
 
 def blocks(text):
@@ -199,11 +204,18 @@ def without_columns(line):
 
 
 def without_numbers(lines):
-    return [re.sub(r"\d[\d.]*(?:e[+-]?\d+)?", "#", line) for line in lines]
+    """Lines with `#` for each number and one space between words: tables are as wide as their numbers."""
+    return [re.sub(r" +", " ", re.sub(r"\d[\d.,]*(?:e[+-]?\d+)?", "#", line)) for line in lines]
+
+
+def trimmed(lines):
+    """Lines without spaces at their ends, and without empty ones at both ends."""
+    return "\n".join(line.rstrip() for line in lines).strip("\n").split("\n")
 
 
 def agrees(expected, printed):
     """Whether lines are those expected, where `...` stands for any lines."""
+    expected, printed = trimmed(expected), trimmed(printed)
     pattern = "".join(r"(?:.*\n)*" if line.strip() == "..." else re.escape(without_columns(line)) + r"\n"
                       for line in expected)
     return re.fullmatch(pattern, "".join(without_columns(line) + "\n" for line in printed)) is not None
@@ -242,19 +254,18 @@ def compiler_says(block, compile_command):
     return None if run.returncode == 0 else run.stderr
 
 
-def console_offence(block, path):
-    """Runs the commands of a console block one after the other in an empty folder, and compares what they print."""
+def console_offence(block, path, folder):
+    """Runs the commands of a console block one after the other in the folder, and compares what they print."""
     environment = dict(os.environ, PATH=f"{path}:{os.environ['PATH']}")
     commands = [(i, line[2:]) for i, line in enumerate(block.lines) if line.startswith("$ ")]
     if not commands:
         return "a console block has no line with `$ `"
-    with tempfile.TemporaryDirectory() as folder:
-        for (i, command), (end, _) in zip(commands, commands[1:] + [(len(block.lines), "")]):
-            run = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
-                                 stderr=subprocess.STDOUT, text=True, check=False)
-            expected, printed = block.lines[i + 1:end], run.stdout.splitlines()
-            if not agrees(expected, printed):
-                return f"`{command}` prints something else\n{difference(expected, printed)}"
+    for (i, command), (end, _) in zip(commands, commands[1:] + [(len(block.lines), "")]):
+        run = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, check=False)
+        expected, printed = block.lines[i + 1:end], run.stdout.splitlines()
+        if not block.agrees(expected, printed):
+            return f"`{command}` prints something else\n{difference(expected, printed)}"
     return None
 
 
@@ -267,8 +278,9 @@ class Compare:
         self.offences, self.updates, self.printed = [], {}, {}
         if any(block.is_compiled for block in self.blocks):
             self.run(program)
-        for number, block in enumerate(self.blocks):
-            self.check(number, block)
+        with tempfile.TemporaryDirectory() as folder:  # of the console blocks
+            for number, block in enumerate(self.blocks):
+                self.check(number, block, Path(folder))
 
     def fail(self, block, message):
         self.offences.append(f"{self.page}:{block.line}: {message}")
@@ -282,16 +294,18 @@ class Compare:
             last = self.blocks[max(self.printed, default=0)]
             self.fail(last, f"the program ends with {run.returncode} here\n" + run.stdout[-2000:])
 
-    def check(self, number, block):
-        part = block.directive("part of")
+    def check(self, number, block, folder):
+        part, file = block.directive("part of"), block.directive("file")
         if block.directive("shown only") is not None:
             if not block.directive("shown only"):
                 self.fail(block, "`shown only` needs a reason")
         elif part is not None:
             if stripped(block.lines) not in stripped((self.root / part).read_text(encoding="utf-8").splitlines()):
                 self.fail(block, f"these lines are not in {part}")
+        elif file is not None:
+            (folder / file).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         elif block.language == "console":
-            problem = console_offence(block, self.options.path)
+            problem = console_offence(block, self.options.path, folder)
             if problem:
                 self.fail(block, problem)
         elif block.language == "text":
@@ -319,8 +333,7 @@ class Compare:
                 self.fail(block, f"the compiler says something else:\n{said}")
         else:
             printed = self.printed.get(number - 1, [])
-            compared = without_numbers if block.directive("numbers vary") is not None else list
-            if not agrees(compared(block.lines), compared(printed)):
+            if not block.agrees(block.lines, printed):
                 self.fail(block, f"the program prints something else\n{difference(block.lines, printed)}")
                 self.updates[block.line] = (len(block.lines), printed)
 
@@ -328,7 +341,7 @@ class Compare:
 def update(path, updates):
     lines = path.read_text(encoding="utf-8").splitlines()
     for start, (count, printed) in sorted(updates.items(), reverse=True):
-        lines[start:start + count] = printed
+        lines[start:start + count] = trimmed(printed)
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

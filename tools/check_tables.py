@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks the tables of docs/ that say which test covers what; prints every offence and fails on any.
+"""Checks the tables of docs/ that say which test covers what, and the figures of README; prints every offence and fails on any.
 
   - a test is named `folder/file_test.cpp` "title of the case"; the file must have a case of that title
   - every row names a test, or says in its last cell why there is none: "not here: ..."
+  - times and memory (ms, MiB) in the tables of README stand in bench/RESULTS.md or docs/memory.md
 """
 import re
 import sys
@@ -42,8 +43,19 @@ def table_offences(text, tests):
                 yield number, f'tests/{file} has no case "{title}"'
 
 
+def figure_offences(readme, results):
+    recorded = set(re.findall(r"\d[\d.]*", results))
+    for number, row in rows(readme):
+        for figure in re.findall(r"(\d[\d.]*) (?:ms|MiB)\b", row):
+            if figure not in recorded:
+                yield number, f"{figure} is recorded neither in bench/RESULTS.md nor in docs/memory.md"
+
+
 def tree_offences(root):
-    return [f"{name}:{number}: {message}"
+    readme, *recorded = [(root / name).read_text(encoding="utf-8") if (root / name).is_file() else "" for name in
+                         ["README.md", "bench/RESULTS.md", "docs/memory.md"]]
+    figures = [f"README.md:{number}: {message}" for number, message in figure_offences(readme, "\n".join(recorded))]
+    return figures + [f"{name}:{number}: {message}"
             for name in TABLES if (root / name).is_file()
             for number, message in table_offences((root / name).read_text(encoding="utf-8"), root / "tests")]
 

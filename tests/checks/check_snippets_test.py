@@ -120,6 +120,7 @@ class Comparing(unittest.TestCase):
 
     def test_commands_of_console_blocks_run_in_one_folder(self):
         self.assertEqual([], self.offences(page(("console", "$ echo hello > file\n$ cat file\nhello"))))
+        self.assertEqual([], self.offences(page("<!-- snippet: file in.txt -->", ("text", "a\nb"), ("console", "$ wc -l in.txt\n2 in.txt"))))
         self.assertIn("`echo no` prints", self.offences(page(("console", "$ echo no\nyes")))[0])
         self.assertIn("no line with", self.offences(page(("console", "echo no")))[0])
 
