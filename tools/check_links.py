@@ -3,6 +3,7 @@
 
   - a relative link, of a page or of a picture, names a file or folder of the project
   - what follows `#` is a heading of the page it points to
+  - a path in code that begins with a folder of the project (`src/plan/keep.h`) exists
   - a link to the web is https, and no page links to the machine it was written on
 
 `check_links.py --site DIR` checks the pages of the built site instead: every href and src inside it resolves.
@@ -18,6 +19,7 @@ FENCE = re.compile(r"^( *)(```+).*?^\1\2\s*$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 HTML_LINK = re.compile(r"<(?:a|img|source)\b[^>]*?(?:href|src|srcset)=\"([^\"]+)\"", re.DOTALL)
+PATH = re.compile(r"`((?:bench|cmake|docs|examples|include|src|tests|tools)/[\w./-]+)`")
 HEADING = re.compile(r"^#+ +(.*?)\s*$", re.MULTILINE)
 
 
@@ -46,6 +48,13 @@ def links(text):
             yield text.count("\n", 0, match.start()) + 1, match[1]
 
 
+def paths(text):
+    """Yields (line number, path) for the paths of the project that a page names in code."""
+    without_blocks = FENCE.sub(blanked, text)
+    for match in PATH.finditer(without_blocks):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
 def offence(root, page, target):
     """What is wrong with one link; None when nothing is."""
     parts = urlsplit(target)
@@ -60,6 +69,17 @@ def offence(root, page, target):
     if parts.fragment and (path.suffix != ".md" or parts.fragment not in anchors(path.read_text(encoding="utf-8"))):
         return f"{target}: no such heading"
     return None
+
+
+def page_offences(root, page):
+    text = page.read_text(encoding="utf-8")
+    for line, target in links(text):
+        problem = offence(root, page, target)
+        if problem:
+            yield f"{page.relative_to(root)}:{line}: {problem}"
+    for line, path in paths(text):
+        if not (root / path).exists():
+            yield f"{page.relative_to(root)}:{line}: {path}: no such file"
 
 
 def pages(root):
@@ -110,9 +130,7 @@ def main():
         found = list(site_offences(options.site.resolve()))
     else:
         root = options.root.resolve()
-        found = [f"{page.relative_to(root)}:{line}: {problem}" for page in pages(root)
-                 for line, target in links(page.read_text(encoding="utf-8"))
-                 if (problem := offence(root, page, target))]
+        found = [line for page in pages(root) for line in page_offences(root, page)]
     for line in found:
         print(line)
     print(f"check_links: {len(found)} offence(s)")

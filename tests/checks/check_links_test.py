@@ -27,8 +27,8 @@ class CheckLinks(unittest.TestCase):
 
     def offences(self, text):
         page = self.write("README.md", text)
-        return [(line, problem) for line, target in check_links.links(page.read_text())
-                if (problem := check_links.offence(self.root, page, target))]
+        found = [offence.split(": ", 1) for offence in check_links.page_offences(self.root, page)]
+        return [(int(place.removeprefix("README.md:")), problem) for place, problem in found]
 
     def test_links_to_files_folders_headings_and_the_web_are_fine(self):
         self.assertEqual([], self.offences(
@@ -45,6 +45,10 @@ class CheckLinks(unittest.TestCase):
         for target in ["/etc/passwd", "../outside.md", "http://example.org", "https://localhost:8000/x", "file:///tmp/x"]:
             with self.subTest(target):
                 self.assertEqual(1, len(self.offences(f"[a]({target})\n")))
+
+    def test_paths_in_code_exist(self):
+        self.assertEqual([(2, "docs/gone.md: no such file")],
+                         self.offences("`docs/other.md` `docs` `docs/*.md`\n`docs/gone.md`\n```sh\n`docs/nothing`\n```\n"))
 
     def test_code_has_no_links(self):
         self.assertEqual([], self.offences("`f[0](x)`\n\n```cpp\nauto f = [](x) {};\n```\n"))
