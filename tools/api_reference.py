@@ -185,7 +185,9 @@ class Reader:
         declaration = Declaration(without_body(text), self.comment, trailing, self.blank)
         if body is not None:
             is_enum = flat(text).startswith("enum")
-            declaration.members = body if is_enum else Reader(dedented(body)).read_type(flat(text))
+            declaration.members = body if is_enum else [
+                m for m in Reader(dedented(body)).read_type(flat(text))
+                if not (m.name == declaration.name and "detail::" in m.text)]  # constructors for the library itself
         self.comment, self.blank = [], False
         self.add(declaration)
 
@@ -197,7 +199,7 @@ class Reader:
         text = flat(declaration.text)
         is_forward = re.match(r"^(template <.*> )?(struct|class) \w+$", text) and declaration.members is None
         is_member = re.search(r"^[^(=]*\w::~?\w+\s*\(", strip_angles(text)) is not None  # defined outside of its class
-        hidden = is_forward or is_member or HIDDEN.match(text) or "= delete" in text
+        hidden = is_forward or is_member or HIDDEN.search(text) or "= delete" in text
         if self.is_public and not hidden:
             declaration.section = self.section
             declaration.trailing = re.sub(r"^NOLINT:? ?.*$", "", declaration.trailing)
@@ -273,8 +275,9 @@ def groups(declarations):
 
 
 def code_lines(d, indent=""):
-    """A declaration as lines of code, members included."""
-    lines = [indent + line for line in d.text.splitlines()]
+    """A declaration as lines of code, members included; of types that have no public name only that there is one."""
+    text = re.sub(r"^(\s*)(?:inline )?detail::\w+(?:<[^()]*?>)? (?=\w+\()", r"\1auto ", d.text, flags=re.MULTILINE)
+    lines = [indent + line for line in text.splitlines()]
     if d.members is None:
         lines[-1] += "" if d.text.startswith("#") else ";"
     elif isinstance(d.members, str):
