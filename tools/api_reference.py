@@ -16,7 +16,7 @@ from pathlib import Path
 RULER = re.compile(r"^// -{10,} ?(.*)$")
 LITERAL = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])\'')
 TYPE_HEAD = re.compile(r"^(?:template <.*?> )?(?:requires.*? )?(struct|class|union|enum class|enum)\s+(?:\[\[\w+\]\] )?(\w+)(?!.*\()")
-HIDDEN = re.compile(r"^(?:friend|static_assert|extern|~|template <> )|\breprise_\w+\(")
+HIDDEN = re.compile(r"^(?:friend|static_assert|extern|~|template <> )|\breprise_\w+")
 KEYWORDS = {"operator", "requires", "if", "decltype", "sizeof", "alignof", "noexcept"}
 
 
