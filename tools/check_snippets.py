@@ -19,7 +19,7 @@ A comment right before a block, invisible on the page, says what else is meant:
   <!-- snippet: does not compile -->      the ```text block after it is part of what the compiler says
   <!-- snippet: numbers vary -->          before an output: of numbers, which depend on the machine, only the places count
   <!-- snippet: file NAME -->             the block is a file for the console blocks after it
-  <!-- snippet: part of FILE -->          these lines stand in FILE, which is compiled elsewhere
+  <!-- snippet: part of FILE -->          these lines stand in FILE, in this order; it is used elsewhere
   <!-- snippet: shown only: REASON -->    a block that is not run, a drawing for example
 
 and `<!-- snippet: hidden`, code, `-->` on lines of their own is code that the reader need not see.
@@ -237,9 +237,10 @@ def printed_by_block(output):
     return found
 
 
-def stripped(lines):
-    """Lines without indentation and empty ones, as one text that starts and ends with a newline."""
-    return "\n" + "".join(line.strip() + "\n" for line in lines if line.strip())
+def stand_in(lines, text):
+    """Whether the lines stand in a text in this order; indentation and what stands between them do not count."""
+    rest = iter([line.strip() for line in text.splitlines()])
+    return all(line.strip() in rest for line in lines if line.strip())
 
 
 def compiler_says(block, compile_command):
@@ -300,7 +301,7 @@ class Compare:
             if not block.directive("shown only"):
                 self.fail(block, "`shown only` needs a reason")
         elif part is not None:
-            if stripped(block.lines) not in stripped((self.root / part).read_text(encoding="utf-8").splitlines()):
+            if not stand_in(block.lines, (self.root / part).read_text(encoding="utf-8")):
                 self.fail(block, f"these lines are not in {part}")
         elif file is not None:
             (folder / file).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
