@@ -255,19 +255,22 @@ def compiler_says(block, compile_command):
     return None if run.returncode == 0 else run.stderr
 
 
-def console_offence(block, path, folder):
-    """Runs the commands of a console block one after the other in the folder, and compares what they print."""
+def run_console(block, path, folder):
+    """Runs the commands of a console block one after the other in the folder: the block as it should be, and the first
+    command that prints something else, with the difference."""
     environment = dict(os.environ, PATH=f"{path}:{os.environ['PATH']}")
-    commands = [(i, line[2:]) for i, line in enumerate(block.lines) if line.startswith("$ ")]
-    if not commands:
-        return "a console block has no line with `$ `"
-    for (i, command), (end, _) in zip(commands, commands[1:] + [(len(block.lines), "")]):
+    starts = [i for i, line in enumerate(block.lines) if line.startswith("$ ")]
+    lines, problem = [], None if starts else "a console block has no line with `$ `"
+    for i, end in zip(starts, starts[1:] + [len(block.lines)]):
+        command = block.lines[i][2:]
         run = subprocess.run(["bash", "-c", command], cwd=folder, env=environment, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, check=False)
         expected, printed = block.lines[i + 1:end], run.stdout.splitlines()
-        if not block.agrees(expected, printed):
-            return f"`{command}` prints something else\n{difference(expected, printed)}"
-    return None
+        same = block.agrees(expected, printed)
+        lines += [block.lines[i], *(expected if same else trimmed(printed))]
+        if not same and problem is None:
+            problem = f"`{command}` prints something else\n{difference(expected, printed)}"
+    return lines, problem
 
 
 class Compare:
@@ -306,9 +309,10 @@ class Compare:
         elif file is not None:
             (folder / file).write_text("\n".join(block.lines) + "\n", encoding="utf-8")
         elif block.language == "console":
-            problem = console_offence(block, self.options.path, folder)
+            lines, problem = run_console(block, self.options.path, folder)
             if problem:
                 self.fail(block, problem)
+                self.updates[block.line] = (len(block.lines), lines)
         elif block.language == "text":
             self.check_output(number, block)
         elif block.language == "cpp":
