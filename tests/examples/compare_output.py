@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs an example and compares what it prints with a stored text.
 
-  compare_output.py build/release/examples/checkpoint_tutorial examples/checkpoint_tutorial.expected
+  compare_output.py build/release/examples/checkpoint_tutorial examples/tutorials/checkpoint_tutorial.expected
   compare_output.py --update PROGRAM EXPECTED        # stores what the program prints now
 
 Columns of source locations differ between compilers and are left out: tutorial.cpp:12:9 counts as tutorial.cpp:12.

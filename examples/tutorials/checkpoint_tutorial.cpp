@@ -1,6 +1,6 @@
 // Gradient checkpointing step by step: what a backward pass reads, and the four ways to choose it:
 // where checkpoint is placed, by policy, by name, recursively. Each section prints what it talks
-// about; the whole output is examples/checkpoint_tutorial.expected.
+// about; the whole output is examples/tutorials/checkpoint_tutorial.expected.
 #include <reprise/reprise.h>
 
 #include <functional>

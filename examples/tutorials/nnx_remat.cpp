@@ -1,6 +1,6 @@
 // The NNX remat tutorial: a stack of linear layers whose forward pass is rematerialised. The output
 // is the same with and without remat, and the same as Flax's for the same seed; the whole text
-// printed is examples/nnx_remat.expected.
+// printed is examples/tutorials/nnx_remat.expected.
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
