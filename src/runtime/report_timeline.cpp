@@ -81,13 +81,6 @@ class Origins {
     const auto it = made_by_.find(v);
     return it == made_by_.end() ? nullptr : it->second;
   }
-  // The equation that the user wrote: where a policy saves a value, its rounding stands behind it.
-  const Equation* written(Var v) const {
-    const Equation* e = maker(v);
-    if (e == nullptr || e->prim != &reduce_precision_p || !e->in[0].is_var()) return e;
-    const Equation* rounded = maker(e->in[0].var);
-    return rounded != nullptr && to_string(rounded->at) == to_string(e->at) ? rounded : e;
-  }
   TimelineOperation operation(const Equation& e) const {
     return {e.prim->name, e.at, stages_[number_.at(&e)]};
   }
@@ -98,13 +91,49 @@ class Origins {
   std::unordered_map<Var, const Equation*> made_by_;
 };
 
+// Where a value is really made: inside of the scans that stack or carry it.
+struct Source {
+  const Program* program;
+  const Equation* equation;
+};
+const Equation* find_maker(const Program& p, const Atom& a) {
+  const auto makes = [&](const Equation& e) {
+    return std::find(e.out.begin(), e.out.end(), a.var) != e.out.end();
+  };
+  const auto it = std::find_if(p.eqns.begin(), p.eqns.end(), makes);
+  return a.is_var() && it != p.eqns.end() ? &*it : nullptr;
+}
+Source source_of(const Program& p, const Equation& e, Var v) {
+  if (e.prim != &scan_p) return {&p, &e};
+  const auto k = std::find(e.out.begin(), e.out.end(), v) - e.out.begin();
+  const Program& body = *e.params.get<ProgramPtr>("jaxpr");
+  Atom inner = body.out[static_cast<std::size_t>(k)];
+  // What a step stacks as it got it, the step before has made.
+  const ScanShape shape = scan_shape(e.params);
+  for (std::size_t c = 0; c < shape.carry; ++c) {
+    if (inner.var == body.in[shape.consts + c]) {
+      inner = body.out[c];
+      break;
+    }
+  }
+  const Equation* made = find_maker(body, inner);
+  return made == nullptr ? Source{&p, &e} : source_of(body, *made, inner.var);
+}
+// Where a policy saves a value, its rounding stands behind the equation that the user wrote.
+const Equation& written(const Source& s) {
+  const Equation& e = *s.equation;
+  if (e.prim != &reduce_precision_p) return e;
+  const Equation* rounded = find_maker(*s.program, e.in[0]);
+  return rounded != nullptr && to_string(rounded->at) == to_string(e.at) ? *rounded : e;
+}
+
 std::string reason_to_keep(const Equation* maker) {
   if (maker == nullptr) return "a copy in the order that its readers need";
   if (maker->prim == &reduce_precision_p) return "a policy saved it: it is not computed again";
   if (maker->prim == &device_put_p) return "a policy moved it to the host";
   if (maker->prim->kind == Kind::dot || maker->prim->kind == Kind::conv)
     return "products are not computed again";
-  if (maker->prim->kind == Kind::call) return "loops are not run again";
+  if (maker->prim->kind == Kind::call) return "loops and branches are not run again";
   if (!plan::may_repeat(*maker)) return str(maker->prim->name, " is not computed again");
   return "keeping it takes no more bytes than what it is made from";
 }
@@ -231,9 +260,13 @@ class LevelWriter {
       out_.values.push_back(std::move(value));
     }
   }
-  // A copy that the plan makes has no equation of its own: the place of what its kernel computes last.
+  // A copy that the plan makes has no equation of its own: the place of what its kernel computes
+  // last.
   TimelineOperation made_by(Var v) const {
-    if (const Equation* e = origins_.written(v)) return origins_.operation(*e);
+    if (const Equation* e = origins_.maker(v)) {
+      const Equation& user = written(source_of(*s_.program, *e, v));
+      return {user.prim->name, user.at, origins_.operation(*e).stage};
+    }
     const plan::Step& step = s_.steps[lives_[at(v)].first];
     std::vector<TimelineOperation> all = operations(step);
     const Location at_user = all.empty() ? Location{} : all.back().at;
@@ -344,7 +377,9 @@ class LevelWriter {
     for (const auto& [value, root] : own_) {
       TimelineValue& v = out_.values[value];
       if (v.made_by.stage != Stage::forward || !is_read[value]) continue;
-      v.kept_because = reason_to_keep(origins_.maker(static_cast<Var>(root)));
+      const Equation* e = origins_.maker(static_cast<Var>(root));
+      if (e != nullptr) e = source_of(*s_.program, *e, static_cast<Var>(root)).equation;
+      v.kept_because = reason_to_keep(e);
       if (v.holder == Holder::temporary) v.holder = Holder::residual;
     }
   }

@@ -1,6 +1,7 @@
 #include "reprise/report.h"
 
 #include "error_text.h"
+#include "random_program.h"
 #include "report_data.h"
 #include "reprise/errors.h"
 #include "transformer.h"
@@ -148,6 +149,14 @@ TEST_CASE("the highest point of the picture is the peak of the plan") {
   check_peak("scan", rp::jit(rp::value_and_grad<0, 1>(scanned_loss)).lower(ws, x).compile());
   check_peak("cond", rp::jit(rp::value_and_grad<0, 1>(branching_loss)).lower(x, x).compile());
   check_peak("while", rp::jit(counted_loop).lower(x, x).compile());
+  check_peak(
+      "convolution",
+      rp::jit(rp::grad([](Array w, Array image) {
+        const Array y = rp::lax::conv_general_dilated(image, w, {.padding = {{1, 1}, {1, 1}}});
+        return rp::sum(rp::tanh(y));
+      }))
+          .lower(rp::ones({8, 8, 3, 3}), rp::ones({4, 8, 32, 32}))
+          .compile());
   check_peak("offloaded, in memory", offloading(""));
   check_peak("offloaded, on disk", offloading(temporary_folder()));
   check_peak("offloaded inside of a loop, in memory", accumulating(""));
@@ -181,6 +190,17 @@ TEST_CASE("the highest point of the picture is the peak of the plan") {
              })
                  .lower(x, x)
                  .compile());
+}
+
+TEST_CASE("the highest point is the peak for random programs and their gradients") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    INFO("seed ", seed);
+    const auto program = random_program::make(seed);
+    const auto compiled = rp::jit(rp::value_and_grad(program.loss)).lower(program.args).compile();
+    const json p = data_of(compiled)["programs"][0];
+    const std::vector<std::size_t> sums = stacked(p);
+    CHECK(*std::max_element(sums.begin(), sums.end()) == compiled.memory_analysis().peak_bytes);
+  }
 }
 
 TEST_CASE("steps are told apart: forward, recomputed, backward, after") {
@@ -241,6 +261,13 @@ TEST_CASE("the steps of a loop stand once, with the number of times") {
         stages[2].end());  // the backward loop plays again
   CHECK(std::find(stages[2].begin(), stages[2].end(), "2") != stages[2].end());
   CHECK(std::find(stages[2].begin(), stages[2].end(), "0") == stages[2].end());
+  // What the loop carries on for the backward pass is named by the line that makes it.
+  const auto kept = std::find_if(p["values"].begin(), p["values"].end(),
+                                 [](const json& v) { return v[holder] == residual; });
+  REQUIRE(kept != p["values"].end());
+  CHECK(text(data, (*kept)[type]) == "f32[6,256,256]");
+  CHECK(text(data, (*kept)[operation]) == "tanh");
+  CHECK_MENTIONS(text(data, (*kept)[at]), "(layer)");
 }
 
 TEST_CASE(
