@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -131,16 +132,15 @@ class Plan(Case):
         self.assertEqual(lines[0][:5], ["policy", "arguments", "outputs", "temporaries", "peak"])
         self.assertEqual([line[0] for line in lines[1:]], ["none", "nothing_saveable"])
         self.assertEqual(lines[1][1:3], ["327,680", "327,684"])
-        self.assertEqual(lines[1][-1], "0")
 
     def test_nothing_saved_needs_less_memory_and_more_flops(self):
         none, nothing = self.answer("plan", "blocks.jaxpr", "--policy", "none", "--policy",
                                     "nothing_saveable")["plans"]
         self.assertLess(nothing["peak_bytes"], none["peak_bytes"])
-        self.assertEqual(none["recomputed_flops"], 0)
-        # The products of the forward pass again.
-        self.assertGreater(nothing["recomputed_flops"], 4 * 2 * 1024 * 64 * 64 - 1)
-        self.assertEqual(nothing["flops"] - none["flops"], nothing["recomputed_flops"])
+        products = 4 * 2 * 1024 * 64 * 64  # of the forward pass, which checkpoints play again
+        self.assertGreaterEqual(nothing["recomputed_flops"], products)
+        self.assertLess(none["recomputed_flops"], products / 10)  # the plan repeats what is cheap
+        self.assertGreaterEqual(nothing["flops"], none["flops"] + products)
         for plan in none, nothing:
             self.assertEqual(plan["peak_bytes"], plan["output_bytes"] + plan["temp_bytes"])
 
@@ -186,6 +186,22 @@ class Plan(Case):
         text = self.succeed("plan", "loss.jaxpr", "--steps")
         self.assertIn("\n== as written ==\n", text)
         self.assertIn("kernel [", text)
+
+    def test_a_report_is_one_page_with_every_policy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "memory.html"
+            table = self.succeed("plan", "blocks.jaxpr", "--policy", "none", "--policy", "dots_saveable",
+                                 "--report", str(page))
+            self.assertEqual(len(table.splitlines()), 3)
+            text = page.read_text()
+            self.assertTrue(text.lower().startswith("<!doctype html>"), text[:80])
+            for word in "none", "dots_saveable", "blocks.jaxpr:":
+                self.assertIn(word, text)
+
+    def test_a_report_that_cannot_be_written(self):
+        done = reprise("plan", "loss.jaxpr", "--report", "/nowhere/memory.html")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/memory.html", done.stderr)
 
     def test_constants_are_not_differentiated_unless_they_are_named(self):
         text = "{ lambda a:f32[2]; b:f32[2]. let c:f32[2] = mul a b in (c,) }"
@@ -261,6 +277,8 @@ class WrongUsage(Case):
                 ("save_and_offload_only_these_names:a", "`:` and the names to offload are expected", 35)):
             self.fail_with(2, f"reprise: --policy: {message}\n  {text}\n  {' ' * column}^",
                            "plan", "loss.jaxpr", "--policy", text)
+        self.fail_with(2, "reprise: --policy: `dots_saveable` is given twice",
+                       "plan", "loss.jaxpr", "--policy", "dots_saveable", "--policy", "dots_saveable")
         self.fail_with(2, "reprise: --policy: save_and_offload_only_these_names: a name can be saved or "
                           "offloaded, not both, got 'h' in both lists",
                        "plan", "loss.jaxpr", "--policy", "save_and_offload_only_these_names:h:h")

@@ -29,6 +29,7 @@ struct PlanOptions {
   std::string wrt;
   bool forward = false;  // plan the program itself, not its gradient
   bool steps = false;    // print what a run does, step by step
+  std::string report;    // a web page to write; empty: none
   bool json = false;
 };
 void plan_memory(const PlanOptions&, std::ostream& out);

@@ -36,8 +36,8 @@ floating output takes a cotangent, as for vjp: they are further arguments (ct0, 
 constexpr const char* plan_help =
     R"(It is compiled, not run. Bytes: arguments and outputs; temporaries, beyond both; peak, what a
 run holds at most beyond its arguments; offloaded, what policies move to the host, a part of
-the peak unless REPRISE_SPILL_DIR names a folder for it. Recomputed flops are those beyond the
-same gradient without any checkpoint.
+the peak unless REPRISE_SPILL_DIR names a folder for it. Recomputed flops are spent on
+values that the checkpoints, or the plan where it is cheap, compute again instead of keeping.
 )";
 
 constexpr const char* checkpoint_help =
@@ -130,11 +130,15 @@ void add_plan(CLI::App& app, PlanOptions& options) {
   command.add_flag("--forward", options.forward, "Plan the program as it is, not its gradient")
       ->excludes("--policy", "--wrt");
   command.add_flag("--steps", options.steps, "Print the planned steps too");
+  command
+      .add_option("--report", options.report, "Write a web page that shows the memory over time")
+      ->type_name("HTML");
   add_json(command, options.json);
   command.footer(str(gradient_help, plan_help, policy_help(), R"(
 Examples:
   reprise plan loss.jaxpr
   reprise plan loss.jaxpr --policy none --policy nothing_saveable --policy dots_saveable
+  reprise plan loss.jaxpr --policy none --policy dots_saveable --report memory.html
   reprise plan step.jaxpr --forward --steps
 
 )",

@@ -1,11 +1,10 @@
 // reprise plan: the memory of one run, planned before anything runs, under each policy.
+#include "api/jit_entry.h"
 #include "commands.h"
 #include "gradient.h"
 #include "json.h"
-#include "plan/cost.h"
-#include "program/trace.h"
-#include "reprise/jit.h"
-#include "runtime/compile.h"
+#include "reprise/report.h"
+#include "runtime/report_stages.h"
 #include "table.h"
 
 #include <algorithm>
@@ -14,53 +13,41 @@
 namespace reprise::cli {
 namespace {
 
+// A program compiled from its text, as reports take it. It is planned and never called.
+using PlannedProgram = Compiled<Arrays (*)(const Arrays&)>;
+
 struct PlannedRun {
   std::string policy;
-  MemoryAnalysis memory;
-  CostAnalysis cost;
+  PlannedProgram program;
+  MemoryAnalysis memory = {};
+  CostAnalysis cost = {};
   double recomputed_flops = 0;
-  std::string steps = {};
 };
 
-std::shared_ptr<const detail::JitEntry> compiled(const TypedFunction& f) {
+PlannedProgram compiled(const TypedFunction& f) {
   std::vector<std::size_t> argument_of;
   for (std::size_t i = 0; i < f.args.size(); ++i) argument_of.push_back(i);
   auto entry = detail::trace_jit(f.function, f.args, {}, argument_of, f.args.size());
   detail::compile_jit(*entry);
-  return entry;
+  return {jit<Arrays (*)(const Arrays&)>(nullptr), std::move(entry), ""};
 }
 
-// What one run computes when every value of the forward pass is kept.
-double flops_without_checkpoints(const Input& input, const std::vector<bool>& wrt) {
-  const TypedFunction f = with_gradients(input, {PolicyChoice::none, "none"}, wrt);
-  Types types;
-  for (const Array& a : f.args) types.push_back(a.type());
-  const Traced traced = trace(f.function.run, types, {.transform = "jit", .body = true});
-  return plan::cost_of(*lowered(*traced.program)).flops;
-}
-
-PlannedRun planned(std::string policy, const TypedFunction& f, double least_flops,
-                   bool with_steps) {
-  const auto entry = compiled(f);
-  PlannedRun run{std::move(policy), detail::memory_of(*entry), detail::cost_of(*entry)};
-  run.recomputed_flops = std::max(0.0, run.cost.flops - least_flops);
-  if (with_steps) run.steps = detail::plan_text(*entry);
+PlannedRun planned(const std::string& policy, const TypedFunction& f) {
+  PlannedRun run{policy, compiled(f)};
+  run.memory = run.program.memory_analysis();
+  run.cost = run.program.cost_analysis();
+  const Program& planned_program = *run.program.entry()->compiled()->code().schedule->program;
+  run.recomputed_flops = recomputed_cost(planned_program).flops;
   return run;
 }
 
 std::vector<PlannedRun> planned_runs(const PlanOptions& options, const Input& input,
                                      const std::vector<PolicyChoice>& choices,
                                      const std::vector<bool>& wrt) {
-  if (options.forward) {
-    PlannedRun run = planned("forward", as_function(input), 0, options.steps);
-    run.recomputed_flops = 0;
-    return {std::move(run)};
-  }
+  if (options.forward) return {planned("forward", as_function(input))};
   std::vector<PlannedRun> runs;
-  const double least_flops = flops_without_checkpoints(input, wrt);
   for (const PolicyChoice& choice : choices) {
-    runs.push_back(
-        planned(choice.text, with_gradients(input, choice, wrt), least_flops, options.steps));
+    runs.push_back(planned(choice.text, with_gradients(input, choice, wrt)));
   }
   return runs;
 }
@@ -79,7 +66,7 @@ Json run_json(const PlannedRun& run, const PlanOptions& options) {
   json["flops"] = whole(run.cost.flops);
   json["matmul_flops"] = whole(run.cost.matmul_flops);
   if (!options.forward) json["recomputed_flops"] = whole(run.recomputed_flops);
-  if (options.steps) json["steps"] = run.steps;
+  if (options.steps) json["steps"] = run.program.as_text();
   return json;
 }
 
@@ -105,6 +92,12 @@ void write_table(const std::vector<PlannedRun>& runs, bool forward, std::ostream
   out << table;
 }
 
+void write_page(const std::vector<PlannedRun>& runs, const std::string& path) {
+  std::vector<NamedCompiled> programs;
+  for (const PlannedRun& run : runs) programs.emplace_back(run.policy, run.program);
+  write_report(programs, path);
+}
+
 }  // namespace
 
 void plan_memory(const PlanOptions& options, std::ostream& out) {
@@ -113,6 +106,7 @@ void plan_memory(const PlanOptions& options, std::ostream& out) {
   const std::vector<bool> wrt =
       options.forward ? std::vector<bool>() : wrt_mask(input, options.wrt);
   const std::vector<PlannedRun> runs = planned_runs(options, input, choices, wrt);
+  if (!options.report.empty()) write_page(runs, options.report);
   if (options.json) {
     Json json{{"file", input.file}, {"forward", options.forward}};
     if (!options.forward) json["wrt"] = names_in(input, wrt);
@@ -122,7 +116,7 @@ void plan_memory(const PlanOptions& options, std::ostream& out) {
   }
   write_table(runs, options.forward, out);
   for (const PlannedRun& run : runs) {
-    if (options.steps) out << "\n== " << run.policy << " ==\n" << run.steps;
+    if (options.steps) out << "\n== " << run.policy << " ==\n" << run.program.as_text();
   }
 }
 

@@ -207,7 +207,12 @@ PolicyChoice parse_policy(const std::string& text) {
 std::vector<PolicyChoice> parse_policies(const std::vector<std::string>& texts) {
   if (texts.empty()) return {PolicyChoice{}};
   std::vector<PolicyChoice> choices;
-  for (const std::string& text : texts) choices.push_back(parse_policy(text));
+  for (const std::string& text : texts) {
+    if (std::count(texts.begin(), texts.end(), text) > 1) {
+      throw UsageError(str("--policy: `", text, "` is given twice"));
+    }
+    choices.push_back(parse_policy(text));
+  }
   return choices;
 }
 
