@@ -74,17 +74,17 @@ def blocks(text):
     i = 0
     while i < len(lines):
         line, start = lines[i], i
-        fence = re.match(r"^( *)(```+)([\w+-]*)$", line)
+        fence = re.match(r"^( *)(```+)(.*)$", line)
         directive = DIRECTIVE.match(line)
         if fence or (directive and not line.endswith("-->")):
             end = fence[1] + fence[2] if fence else "-->"
             body = []
             i += 1
-            while i < len(lines) and lines[i] != end:
+            while i < len(lines) and lines[i].rstrip() != end:
                 body.append(lines[i][len(fence[1]):] if fence else lines[i])
                 i += 1
             if fence:
-                found.append(Block(fence[3], body, start + 1, directives))
+                found.append(Block(fence[3].strip(), body, start + 1, directives))
             else:
                 found.append(Block("cpp", body, start + 1, directive[1].split(", ")))
             directives = []
@@ -135,7 +135,7 @@ class Scope:
         return body if self.is_program else [*body, "void main() {", *self.statements, "}"]
 
 
-def placed(block, start, lines, source):
+def placed(start, lines, source):
     """Lines of a block as the compiler sees them: with the page's name and the line within the block."""
     return [f'#line {start + 1} "{source}"', *lines]
 
@@ -151,13 +151,13 @@ def add_block(scope, number, block, source, includes, library):
         if kind == "include":
             includes.append(lines[0])
         elif lines[0].startswith("namespace reprise"):
-            library += placed(block, start, lines, source)
+            library += placed(start, lines, source)
         elif kind == "declaration":
             if block.is_program:
                 lines = [line.replace("int main() {", "void main() {" + mark[0]) for line in lines]
-            scope.declarations += placed(block, start, lines, source)
+            scope.declarations += placed(start, lines, source)
         else:
-            statements += placed(block, start, lines, source)
+            statements += placed(start, lines, source)
     kind = block.directive("throws")
     scope.statements += mark + (throwing(kind, statements) if kind is not None else statements)
 

@@ -110,6 +110,7 @@ class Comparing(unittest.TestCase):
     def test_output_without_code_and_unknown_languages_are_offences(self):
         self.assertIn("there is none", self.offences(page(("text", "out")))[0])
         self.assertIn("language ''", self.offences(page(("", "out")))[0])
+        self.assertIn("language 'cpp title'", self.offences(page(("cpp title", "f();")))[0])
         self.assertIn("needs a reason", self.offences(page("<!-- snippet: shown only: -->", ("cpp", "f();")))[0])
         self.assertIn("needs a text block", self.offences(page("<!-- snippet: throws Error -->", ("cpp", "f();")))[0])
 
