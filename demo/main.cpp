@@ -95,6 +95,13 @@ void show_sample(const Trainer& trainer, const demo::Corpus& corpus, const Optio
   std::cout << "\n";
 }
 
+void write_report(const std::vector<Trainer>& trainers, const std::string& path) {
+  std::vector<demo::rp::NamedCompiled> programs;
+  for (const Trainer& trainer : trainers) programs.push_back(trainer.compiled());
+  demo::rp::write_report(programs, path);
+  std::cout << "\n" << path << " shows the memory of a step under each policy, value by value.\n";
+}
+
 // 0, or 130 when the user interrupts: what is known by then is shown.
 int play(Options o) {
   constexpr int stopped = 130;
@@ -116,7 +123,9 @@ int play(Options o) {
   Trainer& last = trainers.back();
   if (o.more_steps > 0 && !train(last, o.steps + o.more_steps)) return stopped;
   if (o.sample > 0) show_sample(last, corpus, o);
-  return interrupted ? stopped : 0;
+  if (interrupted) return stopped;
+  if (!o.report.empty()) write_report(trainers, o.report);
+  return 0;
 }
 
 }  // namespace

@@ -76,6 +76,7 @@ Trainer::Trainer(const NamedPolicy& policy, const Corpus& corpus, const Training
   const Sizes& sizes = options.sizes;
   const Array text = rp::zeros({sizes.batch, sizes.length + 1}, rp::int32);
   const auto compiled = step.lower(params_, state_, text).compile();
+  compiled_.emplace(name_, compiled);
   memory_ = compiled.memory_analysis();
   cost_ = compiled.cost_analysis();
   step_ = step;

@@ -4,6 +4,7 @@
 
 #include "corpus.h"
 #include "model.h"
+#include <reprise/report.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,7 @@ class Trainer {
   double tokens_per_second() const;
   const std::vector<float>& losses() const { return losses_; }  // of each step, before its update
 
+  const rp::NamedCompiled& compiled() const { return *compiled_; }  // for a report
   const Transformer& model() const { return model_; }
   const rp::Dict& params() const { return params_; }
 
@@ -58,6 +60,7 @@ class Trainer {
   std::mt19937 random_;
   Step step_;
   rp::Dict params_, state_;
+  std::optional<rp::NamedCompiled> compiled_;
   rp::MemoryAnalysis memory_;
   rp::CostAnalysis cost_;
   std::size_t measured_bytes_ = 0;

@@ -18,8 +18,9 @@ DEMO = None
 
 
 def play(*arguments):
-    with tempfile.TemporaryDirectory() as folder:
-        return subprocess.run([DEMO, "--quick", *arguments], capture_output=True, text=True, check=False, cwd=folder)
+    """Without a report, unless an argument asks for one."""
+    command = [DEMO, "--quick", "--report", "", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def rows(text):
@@ -43,6 +44,17 @@ class Demo(unittest.TestCase):
         sample = run.stdout.split(" steps:\n\n")[1]
         self.assertTrue(sample.startswith("In the beginning"), sample)
         self.assertGreater(len(sample), 80)
+
+    def test_a_report_shows_every_policy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "report.html"
+            run = subprocess.run([DEMO, "--quick", "--more-steps", "0", "--sample", "0", "--report", path],
+                                 capture_output=True, text=True, check=False)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            page = path.read_text(encoding="utf-8")
+        for policy in POLICIES:
+            self.assertIn(policy, page)
+        self.assertLess(len(page), 2_000_000)
 
     def test_one_policy_alone_has_the_same_row(self):
         one = rows(play("--policy", "nothing_saveable", "--more-steps", "0", "--sample", "0").stdout)
