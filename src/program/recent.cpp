@@ -37,7 +37,7 @@ bool same(const Attr& a, const Attr& b) {
 
 bool same(const Equation& a, const Equation& b) {
   const auto &x = a.params.items(), &y = b.params.items();
-  return a.prim == b.prim && a.in == b.in && a.out == b.out && same_place(a.at, b.at) &&
+  return a.prim == b.prim && a.in == b.in && a.out == b.out && a.phase == b.phase && same_place(a.at, b.at) &&
          std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const Param& p, const Param& q) {
            return std::string_view(p.key) == q.key && same(p.value, q.value);
          });
