@@ -258,7 +258,7 @@ def compiler_says(block, compile_command):
 def run_console(block, path, folder):
     """Runs the commands of a console block one after the other in the folder: the block as it should be, and the first
     command that prints something else, with the difference."""
-    environment = dict(os.environ, PATH=f"{path}:{os.environ['PATH']}")
+    environment = dict(os.environ, PATH=f"{Path(path).resolve()}:{os.environ['PATH']}")
     starts = [i for i, line in enumerate(block.lines) if line.startswith("$ ")]
     lines, problem = [], None if starts else "a console block has no line with `$ `"
     for i, end in zip(starts, starts[1:] + [len(block.lines)]):
