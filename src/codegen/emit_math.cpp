@@ -79,8 +79,6 @@ V exp(const Emission& m, V x) {
 }
 V exp(const Emission& m) { return exp(m, m.x[0]); }
 
-V erf_inv(const Emission& m) { return call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x); }
-
 V logistic(const Emission& m) {
   const V one = number(m, 1);
   return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
@@ -91,6 +89,9 @@ bool in_place(const Emission& m) {
 }
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
+V erf_inv(const Emission& m) {
+  return in_place(m) ? erf_inv_in_place(m) : call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x);
+}
 
 V pow(const Emission& m) {  // a floating base may have an integer exponent
   const V x[] = {m.x[0], converted(m, m.x[1], m.in[1].dtype, m.dtype())};

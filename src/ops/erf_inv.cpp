@@ -8,13 +8,20 @@
 namespace reprise {
 namespace {
 
-constexpr float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+using namespace erf_inv_f32;  // NOLINT: the numbers of the formulas
 
-// c0 x^n + c1 x^(n-1) + ... + cn, one fused multiply-add per step.
+constexpr float number(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+
 template <class T, std::size_t N>
 T polynomial(T x, const T (&c)[N]) {
   T p = c[0];
   for (std::size_t i = 1; i < N; ++i) p = std::fma(p, x, c[i]);
+  return p;
+}
+template <std::size_t N>
+float polynomial(float x, const std::uint32_t (&c)[N]) {
+  float p = number(c[0]);
+  for (std::size_t i = 1; i < N; ++i) p = std::fma(p, x, number(c[i]));
   return p;
 }
 
@@ -22,33 +29,23 @@ T polynomial(T x, const T (&c)[N]) {
 float log_of_normal(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   float e = static_cast<float>(static_cast<std::int32_t>(bits >> 23) - 127) + 1.0f;
-  const float m = from_bits((bits & 0x007fffffu) | 0x3f000000u);  // in [0.5, 1)
-  const bool low = m < from_bits(0x3f3504f3u);                    // sqrt(1/2)
+  const float m = number((bits & 0x007fffffu) | 0x3f000000u);  // in [0.5, 1)
+  const bool low = m < number(sqrt_half);
   if (low) e -= 1.0f;
   const float z = low ? (m - 1.0f) + m : m - 1.0f;
   const float z2 = z * z, z3 = z2 * z;
-  const float p0 =
-      polynomial(z, {from_bits(0x3d9021bb), from_bits(0xbdebd1b8), from_bits(0x3def251a)});
-  float p1 = polynomial(z, {from_bits(0xbdfe5d4f), from_bits(0x3e11e9bf), from_bits(0xbe2aae50)});
-  float p2 = polynomial(z, {from_bits(0x3e4cceac), from_bits(0xbe7ffffc), from_bits(0x3eaaaaaa)});
-  p1 = std::fma(p0, z3, p1);
-  p2 = std::fma(p1, z3, p2);
-  const float q = std::fma(z3, p2, e * from_bits(0xb95e8083));
+  const float p1 = std::fma(polynomial(z, log_p0), z3, polynomial(z, log_p1));
+  const float p2 = std::fma(p1, z3, polynomial(z, log_p2));
+  const float q = std::fma(z3, p2, e * number(ln2_low));
   const float w = std::fma(z2, -0.5f, z);
-  return std::fma(e, from_bits(0x3f318000), w + q);
+  return std::fma(e, number(ln2_high), w + q);
 }
 
 // log(1 + x) for x in (-1, 0].
 float log_of_one_plus(float x) {
-  if (!(std::fabs(x) < from_bits(0x3ed413cd))) return log_of_normal(x + 1.0f);
-  const float num = polynomial(
-      x, {4.52700741e-05f, from_bits(0x3eff40c5), from_bits(0x40d284fa), from_bits(0x41ef4b9c),
-          from_bits(0x4273cc76), from_bits(0x426473ad), from_bits(0x41a05101)});
-  const float den =
-      polynomial(x, {1.0f, from_bits(0x417101ad), from_bits(0x42a6185b), from_bits(0x435dc32d),
-                     from_bits(0x439a8ca3), from_bits(0x43586d8a), from_bits(0x42707982)});
+  if (!(std::fabs(x) < number(small))) return log_of_normal(x + 1.0f);
   const float x2 = x * x;
-  const float y = (x * x2) * (num / den);
+  const float y = (x * x2) * (polynomial(x, log1p_num) / polynomial(x, log1p_den));
   return x + std::fma(x2, -0.5f, y);
 }
 
@@ -61,16 +58,8 @@ float inverse_erf(float x) {
   }
   const float log_1_x2 = log_of_one_plus(x * -x);
   const float w = -log_1_x2;
-  if (w < 5.0f) {
-    return x * polynomial(-2.5f - log_1_x2,
-                          {from_bits(0x32f16588), from_bits(0x34b84b36), from_bits(0xb66c7357),
-                           from_bits(0xb6935ac1), from_bits(0x396532db), from_bits(0xbaa45408),
-                           from_bits(0xbb88e4ef), from_bits(0x3e7c8f63), from_bits(0x3fc02e2f)});
-  }
-  return x * polynomial(std::sqrt(w) - 3.0f,
-                        {from_bits(0xb951f09b), from_bits(0x38d3b56b), from_bits(0x3ab0dc72),
-                         from_bits(0xbb70bde7), from_bits(0x3bbc127b), from_bits(0xbbf9c5d7),
-                         from_bits(0x3c1aa57e), from_bits(0x3f8036db), from_bits(0x40354f7e)});
+  if (w < 5.0f) return x * polynomial(-2.5f - log_1_x2, central);
+  return x * polynomial(std::sqrt(w) - 3.0f, tail);
 }
 
 double inverse_erf(double x) {
