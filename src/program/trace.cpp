@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "program/check.h"
+#include "program/evaluate.h"
 #include "program/walk.h"
 #include "reprise/program.h"
 
@@ -74,8 +75,7 @@ Arrays Primitive::bind(const Arrays& x, Params params) const {
   for (const Array& a : x) in.push_back(a.type());
   Types out = type(in, params);
   if (Trace* t = target_trace(x)) return t->record(*this, x, std::move(params), std::move(out));
-  if (eval == nullptr) no_such_rule(*this, "evaluation");
-  return eval(x, params, out);
+  return evaluate(*this, x, params, out);
 }
 
 // ------------------------------------------------------------------------------------------ Trace

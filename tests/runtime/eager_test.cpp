@@ -1,0 +1,82 @@
+// Large operations outside jit run as compiled code.
+#include <doctest/doctest.h>
+#include <reprise/reprise.h>
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+
+#include "ops/records.h"
+
+namespace rp = reprise;
+using rp::Array;
+using rp::Arrays;
+
+namespace {
+
+Array values(const rp::Shape& shape, rp::Dtype dtype = rp::float32) {
+  return rp::random::normal(rp::random::PRNGKey(1), shape).astype(dtype);
+}
+
+// As the primitive's own evaluator has it.
+Array evaluated(const rp::Primitive& prim, const Arrays& x, const rp::Params& params, const rp::Type& type) {
+  return prim.eval(x, params, {type})[0];
+}
+void check_close(const Array& got, const Array& expected, double tolerance) {
+  REQUIRE(got.type() == expected.type());
+  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
+  double scale = 1e-6, worst = 0;
+  for (double v : b) scale = std::max(scale, std::abs(v));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  CHECK(worst <= tolerance * scale);
+}
+
+}  // namespace
+
+TEST_CASE("large operations agree with the evaluator") {
+  const Array x = values({300, 500}), y = values({500, 300});
+  const rp::Type same = x.type();
+  check_close(rp::sin(x), evaluated(rp::sin_p, {x}, {{"accuracy", rp::None{}}}, same), 1e-6);
+  check_close(x * x, evaluated(rp::mul_p, {x, x}, {}, same), 0);
+  for (const rp::Ints& axes : {rp::Ints{0}, rp::Ints{1}, rp::Ints{0, 1}}) {
+    const rp::Type type = rp::lax::reduce_sum(x, axes).type();
+    check_close(rp::lax::reduce_sum(x, axes), evaluated(rp::reduce_sum_p, {x}, {{"axes", axes}}, type), 1e-5);
+  }
+  const Array z = values({60, 50, 60});
+  const rp::Ints outer{0, 2};
+  check_close(rp::lax::reduce_max(z, outer), evaluated(rp::reduce_max_p, {z}, {{"axes", outer}}, rp::Type{rp::float32, {50}}), 0);
+  const rp::Params params{{"dimension_numbers", rp::DotDims{{1}, {0}, {}, {}}}, {"preferred_element_type", rp::float32}};
+  check_close(rp::matmul(x, y), evaluated(rp::dot_general_p, {x, y}, params, rp::Type{rp::float32, {300, 300}}), 1e-5);
+}
+
+TEST_CASE("large operations keep types, whatever the operands are") {
+  const Array x = values({400, 400});
+  CHECK((x * 2.0).type() == x.type());
+  CHECK((x > 0.0).dtype() == rp::bool_);
+  CHECK((x.astype(rp::int32) / 3).dtype() == rp::float32);
+  CHECK((x.astype(rp::bfloat16) + x.astype(rp::bfloat16)).dtype() == rp::bfloat16);
+  CHECK(rp::argmax(x, 1).to_vector<int>() == rp::jit([](Array v) { return rp::argmax(v, 1); })(x).to_vector<int>());
+}
+
+TEST_CASE("what is computed again outside jit is the same, bit for bit") {
+  const Array w = 0.05f * values({256, 256}), x = values({600, 256});
+  const auto layer = [](Array W, Array v) { return rp::nn::gelu(rp::matmul(v, W)); };
+  const auto loss = [layer](Array W, Array v) { return rp::sum(rp::checkpoint(layer)(W, rp::checkpoint(layer)(W, v))); };
+  const rp::RecomputeCheck check = rp::check_recompute(loss, w, x);
+  CHECK_MESSAGE(check.ok, check.first_difference);
+  CHECK(check.compared > 0);
+}
+
+TEST_CASE("threads share the code of large operations") {
+  const Array x = values({512, 512});
+  const auto expected = rp::cos(x).to_vector<float>();
+  std::vector<std::thread> threads;
+  std::vector<int> same(4, 0);
+  for (std::size_t t = 0; t < same.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) same[t] += rp::cos(x).to_vector<float>() == expected ? 1 : 0;
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  CHECK(same == std::vector<int>(4, 20));
+}
