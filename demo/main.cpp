@@ -117,7 +117,7 @@ int play(Options o) {
   const double flops_without =
       has_plain ? trainers.front().flops()
                 : Trainer(demo::all_policies().front(), corpus, training).flops();
-  std::cout << "\n" << demo::table(trainers, flops_without) << "\n";
+  std::cout << "\n" << demo::table(trainers, flops_without) << std::endl;
   if (interrupted) return stopped;
 
   Trainer& last = trainers.back();
