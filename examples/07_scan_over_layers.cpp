@@ -26,7 +26,7 @@ const auto keeps_products = rp::checkpoint(
     layer, {.policy = policies::dots_with_no_batch_dims_saveable, .prevent_cse = false});
 
 template <class Body>
-auto net(const Body& body) {
+auto net(Body body) {
   return [body](Layer stacked, Array x) {
     auto [y, nothing] = rp::scan(body, x, stacked);
     return rp::sum(y);
