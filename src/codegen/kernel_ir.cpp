@@ -246,12 +246,40 @@ class KernelEmitter {
     auto body = [&](Value* mask) {
       return [&, mask](Value* column, const std::vector<Value*>& sums) { return columns(pass, reduces, column, mask, sums); };
     };
-    LoopEnd end = loop(column_begin_, column_end_, lanes_, start, body(nullptr));
+    LoopEnd end{column_begin_, start};
+    if (!reduces.empty()) end = in_blocks(reduces, start, body(nullptr));
+    end = loop(end.index, column_end_, lanes_, end.carried, body(nullptr));
     if (l_.columns % lanes_ != 0) end.carried = tail(end, body);
     for (std::size_t i = 0; i < reduces.size(); ++i) {
       Reducer r(b_, op_, lanes_, k_.nodes[reduces[i]]);
       row_values_[reduces[i]] = r.finished(r.across_lanes(end.carried[i]));
     }
+  }
+  // Long rows are summed in blocks, and those in blocks again: one sum after the other would lose digits.
+  std::int64_t block_columns(int level) const { return level == 0 ? 64 * lanes_ : 64 * block_columns(level - 1); }
+  template <class Body>
+  LoopEnd in_blocks(const std::vector<std::size_t>& reduces, const std::vector<Value*>& neutral, const Body& body) {
+    const auto combined = [&](const std::vector<Value*>& totals, const std::vector<Value*>& sums) {
+      std::vector<Value*> out;
+      for (std::size_t i = 0; i < reduces.size(); ++i) out.push_back(Reducer(b_, op_, lanes_, k_.nodes[reduces[i]]).combine(totals[i], sums[i]));
+      return out;
+    };
+    const std::function<std::vector<Value*>(int, Value*)> block = [&](int level, Value* first) {
+      Value* const last = b_.CreateAdd(first, i64(block_columns(level)));
+      if (level == 0) return loop(first, last, lanes_, neutral, body).carried;
+      return loop(first, last, block_columns(level - 1), neutral, [&](Value* inner, const std::vector<Value*>& totals) {
+               return combined(totals, block(level - 1, inner));
+             }).carried;
+    };
+    int levels = 0;
+    while (levels < 2 && 2 * block_columns(levels) <= l_.columns) ++levels;
+    LoopEnd end{column_begin_, neutral};
+    for (int level = levels; level-- > 0;) {
+      end = loop(end.index, column_end_, block_columns(level), end.carried, [&](Value* first, const std::vector<Value*>& totals) {
+        return combined(totals, block(level, first));
+      });
+    }
+    return end;
   }
   // The last columns, fewer than a vector: the same code with the other lanes switched off.
   template <class Body>

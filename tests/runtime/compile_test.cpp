@@ -91,6 +91,17 @@ TEST_CASE("large reductions are split and still agree") {
   check_equal("mean and variance", 1e-4, [](Array v) { return rp::var(v, -1); }, x);
 }
 
+TEST_CASE("long sums keep their digits") {
+  for (std::int64_t n : {2049, 5000, 70000, 100000, 1000003}) {
+    INFO(n);
+    const double exact = static_cast<double>(n) * static_cast<double>(0.1f);
+    const auto sum_of_all = rp::jit([](Array v) { return rp::sum(v); });
+    CHECK(sum_of_all(rp::full({n}, 0.1f)).item<double>() == doctest::Approx(exact).epsilon(3e-6));
+    const auto sum_of_rows = rp::jit([](Array v) { return rp::sum(v, 1); });
+    CHECK(sum_of_rows(rp::full({3, n}, 0.1f)).to_vector<double>()[2] == doctest::Approx(exact).epsilon(3e-6));
+  }
+}
+
 TEST_CASE("results written in parts are complete when they are read") {
   const Array x = ramp({6, 5}, -1, 1);
   check_equal("concatenate", 1e-6, [](Array v) { return rp::sin(rp::concatenate({rp::cos(v), v, rp::transpose(rp::transpose(v))}, 0)); }, x);
