@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -236,8 +237,11 @@ TEST_CASE("steps are told apart: forward, recomputed, backward, after") {
 TEST_CASE("both passes inside of a loop are told apart, and so is what follows the loop") {
   const json data = data_of(accumulating(""));
   const json& p = data["programs"][0];
-  std::size_t inside[4] = {}, outside[4] = {};
-  for (const json& s : p["steps"]) ++(s[body] == 0 ? outside : inside)[s[step_stage].get<int>()];
+  std::array<std::size_t, 4> inside{}, outside{};
+  for (const json& s : p["steps"]) {
+    auto& counts = s[body] == 0 ? outside : inside;
+    ++counts.at(s[step_stage].get<std::size_t>());
+  }
   CHECK(inside[forward] > 0);
   CHECK(inside[recompute] > 0);
   CHECK(inside[backward] > 0);
