@@ -2,6 +2,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "ops/conv.h"
 #include "program/evaluate.h"
 #include "runtime/compile.h"
 
@@ -24,16 +25,17 @@ std::int64_t products(const Arrays& x, const Params& params, const Type& out) {
   for (std::int64_t d : params.get<DotDims>("dimension_numbers").lhs_contracting) n *= x[0].shape()[static_cast<std::size_t>(d)];
   return n;
 }
-// The same of a convolution: every element of the kernel meets every place of the result once.
-std::int64_t convolution_products(const Arrays& x, const Type& out) {
-  return x[1].size() == 0 || out.size() == 0 ? 0 : x[1].size() * (out.size() / std::max<std::int64_t>(1, out.shape.back()));
+// The same of a convolution: an element of the result adds up what the kernel has for its feature.
+std::int64_t convolution_products(const Arrays& x, const Params& params, const Type& out) {
+  const auto features = static_cast<std::size_t>(Conv(params).layout.rhs_spec[0]);
+  return x[1].size() == 0 ? 0 : out.size() * (x[1].size() / x[1].shape()[features]);
 }
 
 bool is_large(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
   switch (prim.kind) {
     case Kind::elementwise: return most_elements(x, out) >= many_elements;
     case Kind::dot: return products(x, params, out[0]) >= many_products;
-    case Kind::conv: return convolution_products(x, out[0]) >= many_products;
+    case Kind::conv: return convolution_products(x, params, out[0]) >= many_products;
     case Kind::reduce:  // the evaluator is as fast, and adds in a more careful order
     case Kind::shape:
     case Kind::index:
