@@ -1,5 +1,6 @@
 #include "codegen/conv_spec.h"
 
+#include "base/dtype.h"
 #include "ops/conv.h"
 
 namespace reprise::codegen {
@@ -10,9 +11,7 @@ std::int64_t size_of(const Type& type, const Ints& spec, std::size_t role) {
 }
 // Strides of the axes in the order of their roles.
 Ints strides_by_role(const Type& type, const Ints& spec) {
-  Ints dense(type.shape.size());
-  std::int64_t next = 1;
-  for (std::size_t d = dense.size(); d-- > 0; next *= type.shape[d]) dense[d] = next;
+  const Shape dense = row_major_strides(type.shape);
   Ints out;
   for (std::int64_t axis : spec) out.push_back(dense[static_cast<std::size_t>(axis)]);
   return out;

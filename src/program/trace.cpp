@@ -200,12 +200,11 @@ Array Trace::concrete_value(const Array& a, const char* what) {
     for (const Atom& in : e.in) x.push_back(in.is_var() ? *value_of(in.var) : make_number(in.literal));
     Types out;
     for (Var v : e.out) out.push_back(program_.type(v));
-    if (e.prim->eval == nullptr) no_such_rule(*e.prim, "evaluation");
     // Evaluation of a call runs its body through bind: nothing may be recorded meanwhile.
     Trace* const saved = std::exchange(current_trace, nullptr);
     Arrays y;
     try {
-      y = e.prim->eval(x, e.params, out);
+      y = evaluate(*e.prim, x, e.params, out);
     } catch (...) {
       current_trace = saved;
       throw;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "random_program.h"
+#include "runtime/difference.h"
 #include "runtime/threads.h"
 #include "without_pass.h"
 
@@ -17,14 +18,6 @@ using rp::Array;
 using rp::Arrays;
 
 namespace {
-
-double largest_difference(const Array& got, const Array& expected) {
-  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
-  double scale = 0, worst = 0;
-  for (double v : b) scale = std::max(scale, std::abs(v));
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-  return worst / std::max(scale, 1e-3);
-}
 
 Array ramp(rp::Shape shape, double from, double to) {
   std::int64_t n = 1;

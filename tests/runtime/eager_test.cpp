@@ -2,11 +2,10 @@
 #include <doctest/doctest.h>
 #include <reprise/reprise.h>
 
-#include <algorithm>
-#include <cmath>
 #include <thread>
 
 #include "ops/records.h"
+#include "runtime/difference.h"
 
 namespace rp = reprise;
 using rp::Array;
@@ -24,11 +23,7 @@ Array evaluated(const rp::Primitive& prim, const Arrays& x, const rp::Params& pa
 }
 void check_close(const Array& got, const Array& expected, double tolerance) {
   REQUIRE(got.type() == expected.type());
-  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
-  double scale = 1e-6, worst = 0;
-  for (double v : b) scale = std::max(scale, std::abs(v));
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
-  CHECK(worst <= tolerance * scale);
+  CHECK(largest_difference(got, expected) <= tolerance);
 }
 
 }  // namespace
