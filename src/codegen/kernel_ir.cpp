@@ -1,13 +1,14 @@
 #include "codegen/kernel_ir.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "base/dtype.h"
+#include "codegen/loop_ir.h"
 #include "codegen/reduce_ir.h"
+#include "codegen/turn_ir.h"
 
 namespace reprise::codegen {
 namespace {
@@ -26,6 +27,7 @@ class KernelEmitter {
       : m_(m), c_(m.getContext()), b_(c_), k_(k), l_(l), lanes_(lanes), op_(b_, lanes, target) {
     find_stages();
     find_passes();
+    find_tiles();
   }
 
   KernelMemory emit(const std::string& name) {
@@ -88,6 +90,15 @@ class KernelEmitter {
       sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * sum_columns(n)) * 8;
     }
   }
+  void find_tiles() {
+    const auto place = [&](bool is_turned, Dtype d) {
+      const std::size_t at = scratch_bytes_;
+      if (is_turned) scratch_bytes_ += static_cast<std::size_t>(l_.tile_rows * l_.tile_columns) * itemsize(d);
+      return static_cast<std::int64_t>(at);
+    };
+    for (std::size_t l = 0; l < k_.loads.size(); ++l) load_tile_at_.push_back(place(l_.turned_loads[l], k_.loads[l].dtype));
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_tile_at_.push_back(place(l_.turned_stores[s], k_.stores[s].dtype));
+  }
   std::int64_t sum_columns(std::size_t n) const { return is_full(k_.nodes[n].in[0]) ? padded_columns_ : lanes_; }
 
   // ------------------------------------------------------------------------------------ helpers
@@ -105,37 +116,8 @@ class KernelEmitter {
     b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", f));
     return f;
   }
-  // for (i = begin; i + step <= end; i += step) body(i, carried) -> carried; the last i and carried.
-  struct LoopEnd {
-    Value* index;
-    std::vector<Value*> carried;
-  };
-  LoopEnd loop(Value* begin, Value* end, std::int64_t step, std::vector<Value*> carried,
-               const std::function<std::vector<Value*>(Value*, const std::vector<Value*>&)>& body) {
-    llvm::Function* f = b_.GetInsertBlock()->getParent();
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    auto* head = llvm::BasicBlock::Create(c_, "head", f);
-    auto* inside = llvm::BasicBlock::Create(c_, "body", f);
-    auto* after = llvm::BasicBlock::Create(c_, "after", f);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    llvm::PHINode* index = b_.CreatePHI(b_.getInt64Ty(), 2);
-    index->addIncoming(begin, before);
-    std::vector<llvm::PHINode*> phis;
-    for (Value* v : carried) {
-      phis.push_back(b_.CreatePHI(v->getType(), 2));
-      phis.back()->addIncoming(v, before);
-    }
-    Value* next = b_.CreateAdd(index, i64(step));
-    b_.CreateCondBr(b_.CreateICmpSLE(next, end), inside, after);
-    b_.SetInsertPoint(inside);
-    const std::vector<Value*> now(phis.begin(), phis.end());
-    const std::vector<Value*> results = body(index, now);
-    for (std::size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(results[i], b_.GetInsertBlock());
-    index->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateBr(head);
-    b_.SetInsertPoint(after);
-    return {index, now};
+  LoopEnd loop(Value* begin, Value* end, std::int64_t step, const std::vector<Value*>& carried, const LoopBody& body) {
+    return emit_loop(b_, begin, end, step, carried, body);
   }
 
   // --------------------------------------------------------------------------------------- rows
@@ -146,15 +128,40 @@ class KernelEmitter {
       load_pointers_.push_back(l.source == Source::memory ? pointer(f->getArg(0), at++) : nullptr);
     }
     for (std::size_t s = 0; s < k_.stores.size(); ++s) store_pointers_.push_back(pointer(f->getArg(0), at++));
+    row_begin_ = f->getArg(1);
     column_begin_ = f->getArg(3);
     column_end_ = f->getArg(4);
     scratch_ = f->getArg(5);
     sums_ = f->getArg(6);
-    loop(f->getArg(1), f->getArg(2), 1, {}, [&](Value* row, const std::vector<Value*>&) {
-      emit_row(row);
-      return std::vector<Value*>{};
-    });
+    Value* row_end = f->getArg(2);
+    for (std::size_t l = 0; l < k_.loads.size(); ++l) {
+      if (l_.turned_loads[l]) emit_turned_load(b_, turned_load(l, row_end), lanes_);
+    }
+    emit_loop(b_, row_begin_, row_end, 1, [&](Value* row) { emit_row(row); });
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
+      if (l_.turned_stores[s]) emit_turned_store(b_, turned_store(s, row_end), lanes_);
+    }
     b_.CreateRetVoid();
+  }
+  // Operands and results that lie close together along rows wait in scratch memory, turned.
+  TurnedTile turned_load(std::size_t l, Value* row_end) {
+    return turned_tile(load_pointers_[l], l_.load_strides[l], k_.loads[l].dtype, load_tile(l), row_end);
+  }
+  TurnedTile turned_store(std::size_t s, Value* row_end) {
+    return turned_tile(store_pointers_[s], l_.store_strides[s], k_.stores[s].dtype, store_tile(s), row_end);
+  }
+  TurnedTile turned_tile(Value* memory, const Ints& strides, Dtype d, Value* tile, Value* row_end) {
+    find_row(row_begin_);
+    llvm::Type* element = op_.element_type(d);
+    Value* first = b_.CreateAdd(row_offset(strides), b_.CreateMul(column_begin_, i64(strides.back())));
+    return {element, align(d), b_.CreateGEP(element, memory, first), tile, strides.back(), l_.tile_columns,
+            b_.CreateSub(row_end, row_begin_), b_.CreateSub(column_end_, column_begin_)};
+  }
+  Value* load_tile(std::size_t l) { return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(load_tile_at_[l])); }
+  Value* store_tile(std::size_t s) { return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(store_tile_at_[s])); }
+  Value* in_tile(Value* tile, llvm::Type* element, Value* column) {
+    Value* row = b_.CreateMul(b_.CreateSub(row_, row_begin_), i64(l_.tile_columns));
+    return b_.CreateGEP(element, tile, b_.CreateAdd(row, b_.CreateSub(column, column_begin_)));
   }
   Value* pointer(Value* list, std::size_t k) {
     return b_.CreateLoad(ptr(), b_.CreateGEP(ptr(), list, i64(static_cast<std::int64_t>(k))));
@@ -168,7 +175,7 @@ class KernelEmitter {
     }
     return sum;
   }
-  void emit_row(Value* row) {
+  void find_row(Value* row) {
     row_ = row;
     row_index_.assign(l_.outer.size(), nullptr);
     Value* rest = row;
@@ -176,6 +183,9 @@ class KernelEmitter {
       row_index_[d] = d == 0 ? rest : b_.CreateURem(rest, i64(l_.outer[d]));
       rest = b_.CreateUDiv(rest, i64(l_.outer[d]));
     }
+  }
+  void emit_row(Value* row) {
+    find_row(row);
     load_rows_.assign(k_.loads.size(), nullptr);
     for (std::size_t l = 0; l < k_.loads.size(); ++l) load_rows_[l] = row_offset(l_.load_strides[l]);
     row_values_.assign(k_.nodes.size(), nullptr);
@@ -368,9 +378,10 @@ class KernelEmitter {
     if (load.source == Source::index) return index_value(load, b_.CreateAdd(b_.CreateVectorSplat(lanes_, first), steps(stride)));
     llvm::Type* element = op_.element_type(load.dtype);
     auto* type = llvm::FixedVectorType::get(element, lanes_);
-    Value* from = b_.CreateGEP(element, load_pointers_[l], first);
+    const bool turned = l_.turned_loads[l];
+    Value* from = turned ? in_tile(load_tile(l), element, column) : b_.CreateGEP(element, load_pointers_[l], first);
     Value* v = nullptr;
-    if (stride != 1) {
+    if (stride != 1 && !turned) {
       Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
       v = b_.CreateMaskedGather(type, b_.CreateGEP(element, from, steps(stride)), align(load.dtype), all, llvm::Constant::getNullValue(type));
     } else if (mask != nullptr) {
@@ -386,8 +397,9 @@ class KernelEmitter {
     const std::int64_t stride = l_.store_strides[s].back();
     llvm::Type* element = op_.element_type(store.dtype);
     Value* first = b_.CreateAdd(row_offset(l_.store_strides[s]), b_.CreateMul(column, i64(stride)));
-    Value* to = b_.CreateGEP(element, store_pointers_[s], first);
-    if (stride != 1 && l_.columns != 1) {
+    const bool turned = l_.turned_stores[s];
+    Value* to = turned ? in_tile(store_tile(s), element, column) : b_.CreateGEP(element, store_pointers_[s], first);
+    if (stride != 1 && l_.columns != 1 && !turned) {
       Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
       b_.CreateMaskedScatter(v, b_.CreateGEP(element, to, steps(stride)), align(store.dtype), all);
     } else if (mask != nullptr) {
@@ -468,8 +480,9 @@ class KernelEmitter {
   std::vector<std::size_t> stage_, first_pass_, spill_, column_nodes_, sums_at_;
   std::size_t passes_ = 1, slot_bytes_ = 0, scratch_bytes_ = 0, sums_bytes_ = 0;
   std::int64_t padded_columns_ = 0;
+  std::vector<std::int64_t> load_tile_at_, store_tile_at_;
   std::vector<Value*> load_pointers_, store_pointers_, load_rows_, row_index_, row_values_, values_;
-  Value *row_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr, *scratch_ = nullptr, *sums_ = nullptr;
+  Value *row_ = nullptr, *row_begin_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr, *scratch_ = nullptr, *sums_ = nullptr;
   Value *chunk_ = nullptr, *first_row_of_chunk_ = nullptr;
 };
 

@@ -1,9 +1,10 @@
 #include "codegen/tile_ir.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <vector>
+
+#include "codegen/turn_ir.h"
 
 namespace reprise::codegen {
 namespace {
@@ -123,7 +124,6 @@ void emit_tile(llvm::Module& module, const std::string& name, Dtype d, unsigned 
   TileEmitter(module, function, d, rows, target).emit();
 }
 
-// Rows are vectors; step s exchanges the off-diagonal blocks of all squares with sides of 2s.
 void emit_transpose(llvm::Module& module, const std::string& name, Dtype d, const VectorTarget& target) {
   auto& context = module.getContext();
   const unsigned lanes = target.vector_bytes / static_cast<unsigned>(itemsize(d));
@@ -139,20 +139,7 @@ void emit_transpose(llvm::Module& module, const std::string& name, Dtype d, cons
     Value* at = b.CreateGEP(scalar, function->getArg(0), b.CreateMul(function->getArg(1), b.getInt64(i)));
     rows.push_back(b.CreateAlignedLoad(vector, at, align));
   }
-  for (unsigned side = 1; side < lanes; side *= 2) {
-    std::vector<int> upper, lower;
-    for (unsigned j = 0; j < lanes; ++j) {
-      const bool first = (j & side) == 0;
-      upper.push_back(static_cast<int>(first ? j : lanes + j - side));
-      lower.push_back(static_cast<int>(first ? j + side : lanes + j));
-    }
-    for (unsigned i = 0; i < lanes; ++i) {
-      if ((i & side) != 0) continue;
-      Value *x = rows[i], *y = rows[i + side];
-      rows[i] = b.CreateShuffleVector(x, y, upper);
-      rows[i + side] = b.CreateShuffleVector(x, y, lower);
-    }
-  }
+  rows = transposed(b, std::move(rows));
   for (unsigned i = 0; i < lanes; ++i) {
     Value* at = b.CreateGEP(scalar, function->getArg(2), b.CreateMul(function->getArg(3), b.getInt64(i)));
     b.CreateAlignedStore(rows[i], at, align);

@@ -1,13 +1,12 @@
 #include "plan/loops.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
 namespace reprise::plan {
 namespace {
 
 constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
-constexpr std::int64_t max_chunks = 16;        // of a segment: partial sums of column reductions
 constexpr std::int64_t wide_columns = 16384;   // from here on column blocks are accumulated in place
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -23,26 +22,52 @@ void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::s
   }
 }
 
-// Some operand or result lies close together along rows, and so far apart along columns that a row's cache lines push
-// each other out. Measured: from 1024 elements on tiles pay.
-bool is_transposing(const Loops& l, const Kernel& k) {
-  const auto turned = [](const Ints& strides) {
-    constexpr std::int64_t far_apart = 1024;
-    return strides.size() > 1 && std::abs(strides.back()) >= far_apart && std::abs(strides[strides.size() - 2]) == 1;
-  };
-  for (std::size_t i = 0; i < k.loads.size(); ++i) {
-    if (k.loads[i].source == Source::memory && turned(l.load_strides[i])) return true;
-  }
-  return std::any_of(l.store_strides.begin(), l.store_strides.end(), turned);
+bool is_turned(const Ints& strides, std::size_t along) {
+  return strides[along] == 1 && strides.back() != 0 && strides.back() != 1;
 }
 
-void choose_tiles(Loops& l, const Kernel& k) {
-  constexpr std::int64_t rows = 16, columns = 64;
-  if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns <= columns || !is_transposing(l, k)) return;
+// The loop over rows along which the most operands and results are turned goes last; without reductions any order
+// of these loops will do.
+void choose_tiles(Loops& l, const Kernel& k, std::int64_t lanes) {
+  l.turned_loads.assign(k.loads.size(), false);
+  l.turned_stores.assign(k.stores.size(), false);
+  if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns < lanes) return;
+  const auto turned_along = [&](std::size_t d) {
+    std::ptrdiff_t n = 0;
+    for (std::size_t i = 0; i < k.loads.size(); ++i) n += k.loads[i].source == Source::memory && is_turned(l.load_strides[i], d);
+    return n + std::count_if(l.store_strides.begin(), l.store_strides.end(), [&](const Ints& s) { return is_turned(s, d); });
+  };
+  std::size_t chosen = 0;
+  std::ptrdiff_t most = 0;
+  for (std::size_t d = 0; d < l.outer.size(); ++d) {
+    const std::ptrdiff_t n = l.outer[d] >= lanes ? turned_along(d) : 0;
+    if (n > most) chosen = d;
+    most = std::max(n, most);
+  }
+  if (most == 0) return;
+  const auto to_last = [&](Ints& list) {
+    const auto first = list.begin() + static_cast<std::ptrdiff_t>(chosen);
+    std::rotate(first, first + 1, list.begin() + static_cast<std::ptrdiff_t>(l.outer.size()));
+  };
+  for (Ints& s : l.load_strides) to_last(s);
+  for (Ints& s : l.store_strides) to_last(s);
+  to_last(l.outer);
+  const std::size_t last = l.outer.size() - 1;
+  for (std::size_t i = 0; i < k.loads.size(); ++i) {
+    l.turned_loads[i] = k.loads[i].source == Source::memory && is_turned(l.load_strides[i], last);
+  }
+  for (std::size_t i = 0; i < k.stores.size(); ++i) l.turned_stores[i] = is_turned(l.store_strides[i], last);
+  constexpr std::int64_t rows = 64, columns = 64;  // some cache lines of each page, and near enough to the fastest cache
   l.tile_rows = rows;
   l.tile_columns = columns;
   l.block = std::min(l.rows, std::max(rows, l.block / rows * rows));
   l.items = ceil_div(l.rows, l.block);
+}
+
+// Partial sums of a segment's rows, at most. Many rows are summed in about as many parts as a part has rows: one sum after
+// the other would lose digits.
+std::int64_t max_chunks(std::int64_t rows) {
+  return std::max<std::int64_t>(16, static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)) / 2));
 }
 
 void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
@@ -51,7 +76,7 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.chunk_rows = std::max<std::int64_t>(1, per_segment);
   if (k.has_column_reduce && (k.has_row_reduce || l.columns < wide_columns)) {
     const std::int64_t by_work = ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
-    l.chunks = std::clamp<std::int64_t>(by_work, 1, std::min(max_chunks, per_segment));
+    l.chunks = std::clamp<std::int64_t>(by_work, 1, std::min(max_chunks(per_segment), per_segment));
     l.chunk_rows = ceil_div(per_segment, l.chunks);
     l.chunks = ceil_div(per_segment, l.chunk_rows);
     l.block = l.chunk_rows;  // an item is a chunk: see item_rows
@@ -120,7 +145,7 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   if (has_columns) l.outer.pop_back();
   for (std::int64_t n : l.outer) l.rows *= n;
   choose_items(l, k, lanes);
-  choose_tiles(l, k);
+  choose_tiles(l, k, lanes);
   choose_fine_items(l, k);
   return l;
 }

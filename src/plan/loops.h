@@ -16,9 +16,10 @@ struct Loops {
   std::int64_t block = 1, items = 1;
   // The same cut finer, for threads that are awake already; equal to the above where that does not pay.
   std::int64_t fine_block = 1, fine_items = 1;
-  // Where an operand is transposed, an item is walked in tiles so narrow that the cache lines of its columns stay
-  // near until the next rows want them; 0: row by row.
+  // Where operands or results are turned (neighbours lie along the last loop over rows, not along columns), an item is
+  // walked in tiles that do not cross the end of that loop; 0: row by row.
   std::int64_t tile_rows = 0, tile_columns = 0;
+  std::vector<bool> turned_loads, turned_stores;
   bool is_worth_a_team = false;  // so much work that threads should stay awake for it
   // Column reductions: rows of a segment are accumulated in `chunks` parts of `chunk_rows` each.
   std::int64_t segments = 1, chunks = 1, chunk_rows = 1;

@@ -71,9 +71,11 @@ struct KernelRun {
     }
     std::byte* own = scratch + static_cast<std::size_t>(thread) * scratch_stride;
     if (l.tile_rows == 0) return kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
-    for (std::int64_t r = row_begin; r < row_end; r += l.tile_rows) {
+    for (std::int64_t r = row_begin, next = 0; r < row_end; r = next) {
+      const std::int64_t left = l.outer.back() - r % l.outer.back();
+      next = std::min(row_end, r + std::min(l.tile_rows, left));
       for (std::int64_t c = column_begin; c < column_end; c += l.tile_columns) {
-        kernel.run(pointers, r, std::min(row_end, r + l.tile_rows), c, std::min(column_end, c + l.tile_columns), own, sums);
+        kernel.run(pointers, r, next, c, std::min(column_end, c + l.tile_columns), own, sums);
       }
     }
   }

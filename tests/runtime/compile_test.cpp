@@ -92,6 +92,8 @@ TEST_CASE("long sums keep their digits") {
     CHECK(sum_of_all(rp::full({n}, 0.1f)).item<double>() == doctest::Approx(exact).epsilon(3e-6));
     const auto sum_of_rows = rp::jit([](Array v) { return rp::sum(v, 1); });
     CHECK(sum_of_rows(rp::full({3, n}, 0.1f)).to_vector<double>()[2] == doctest::Approx(exact).epsilon(3e-6));
+    const auto sum_of_columns = rp::jit([](Array v) { return rp::sum(v, 0); });
+    CHECK(sum_of_columns(rp::full({n, 3}, 0.1f)).to_vector<double>()[2] == doctest::Approx(exact).epsilon(2e-5));
   }
 }
 
