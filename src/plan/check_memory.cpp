@@ -54,6 +54,8 @@ std::size_t size_of(const MemoryPlan& plan, Region r) {
   return r == Region::arena ? plan.arena_bytes : plan.result_bytes;
 }
 
+bool updates_in_place(const Step& s) { return std::holds_alternative<Kernel>(s.what) || std::holds_alternative<LoopStep>(s.what); }
+
 struct Uses {
   std::size_t first = 0, last = 0;  // steps
   bool any = false;
@@ -139,8 +141,8 @@ std::optional<std::string> lost_argument(const Schedule& s, const MemoryPlan& pl
     const Place& p = plan.places[v];
     if (p.region != Region::argument || s.program->in[p.offset] == static_cast<Var>(v)) continue;
     const auto argument = static_cast<std::size_t>(s.program->in[p.offset]);
-    const bool in_kernel = std::holds_alternative<Kernel>(s.steps[uses[v].first].what);
-    const bool read_later = uses[argument].any && (uses[argument].last > uses[v].first || (uses[argument].last == uses[v].first && !in_kernel));
+    const bool in_place = updates_in_place(s.steps[uses[v].first]);
+    const bool read_later = uses[argument].any && (uses[argument].last > uses[v].first || (uses[argument].last == uses[v].first && !in_place));
     const bool returned = std::any_of(s.outputs.begin(), s.outputs.end(), [&](const View& o) { return o.root == s.program->in[p.offset]; });
     if (read_later || returned) return str(s.types[v], " v", v, " overwrites the argument ", p.offset, " while it is needed");
     if (taken[p.offset] || std::find(plan.reused.begin(), plan.reused.end(), p.offset) == plan.reused.end() ||
@@ -165,7 +167,7 @@ std::optional<std::string> overlap_in(const Schedule& s, const MemoryPlan& plan)
       const Lifetime& b = all[i].first <= all[j].first ? all[j] : all[i];
       if (a.place.region != b.place.region || a.last < b.first) continue;
       const bool takes_over = a.last == b.first && a.first < b.first && a.place.offset == b.place.offset && a.bytes == b.bytes &&
-                              std::holds_alternative<Kernel>(s.steps[b.first].what);
+                              updates_in_place(s.steps[b.first]);
       if (!takes_over) return str(a.name, " and ", b.name, " share bytes while both live");
     }
   }

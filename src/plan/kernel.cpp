@@ -52,6 +52,11 @@ std::vector<std::size_t> stages_of(const Kernel& k) {
   return stage;
 }
 
+bool is_copy(const Kernel& k) {
+  return k.loads.size() == 1 && k.stores.size() == 1 && k.loads[0].source == Source::memory && k.loads[0].strides == k.stores[0].strides &&
+         std::all_of(k.nodes.begin(), k.nodes.end(), [](const Node& n) { return n.kind == NodeKind::load || n.eqn == nullptr; });
+}
+
 std::string key_of(const Kernel& k) {
   std::string key;
   key.reserve(64 + 24 * k.nodes.size());

@@ -66,6 +66,9 @@ struct Kernel {
 // Per node: the number of reductions along the row that must be complete before it.
 std::vector<std::size_t> stages_of(const Kernel&);
 
+// One value is copied to another, both in the same order.
+bool is_copy(const Kernel&);
+
 // Equal keys: the same code (roots and addresses left out).
 std::string key_of(const Kernel&);
 

@@ -36,6 +36,34 @@ std::vector<Var> replaceable(const Kernel& k, const Store& s, const std::vector<
   return out;
 }
 
+// The first write and the last read of every root.
+struct Lifetimes {
+  std::vector<std::size_t> first, last;
+  explicit Lifetimes(const Schedule& s) : first(s.types.size(), none), last(s.types.size(), 0) {
+    for (std::size_t i = 0; i < s.steps.size(); ++i) {
+      for (Var v : s.steps[i].writes) {
+        first[static_cast<std::size_t>(v)] = std::min(first[static_cast<std::size_t>(v)], i);
+        last[static_cast<std::size_t>(v)] = std::max(last[static_cast<std::size_t>(v)], i);
+      }
+      for (Var v : s.steps[i].reads) last[static_cast<std::size_t>(v)] = std::max(last[static_cast<std::size_t>(v)], i);
+    }
+  }
+};
+
+// Which operands a result of a step can replace.
+std::vector<Var> replaceable(const Schedule& s, const std::vector<std::vector<CarriedRoots>>& carried, std::size_t step, Var result) {
+  if (const auto* k = std::get_if<Kernel>(&s.steps[step].what)) {
+    const auto store = std::find_if(k->stores.begin(), k->stores.end(), [&](const Store& x) { return x.root == result; });
+    return replaceable(*k, *store, stages_of(*k), s);
+  }
+  std::vector<Var> out;
+  if (step >= carried.size()) return out;
+  for (const CarriedRoots& c : carried[step]) {
+    if (c.result == result) out.push_back(c.initial);
+  }
+  return out;
+}
+
 class Planner {
  public:
   Planner(const Schedule& s, const MemoryRequest& r) : s_(s), r_(r) {}
@@ -54,16 +82,10 @@ class Planner {
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 
   void find_lifetimes() {
-    first_.assign(s_.types.size(), none);
-    last_.assign(s_.types.size(), 0);
+    Lifetimes lifetimes(s_);
+    first_ = std::move(lifetimes.first);
+    last_ = std::move(lifetimes.last);
     kind_.assign(s_.types.size(), Region::arena);
-    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      for (Var v : s_.steps[i].writes) {
-        first_[at(v)] = std::min(first_[at(v)], i);
-        last_[at(v)] = std::max(last_[at(v)], i);
-      }
-      for (Var v : s_.steps[i].reads) last_[at(v)] = std::max(last_[at(v)], i);
-    }
     for (std::size_t i = 0; i < s_.program->in.size(); ++i) {
       const Var v = s_.program->in[i];
       kind_[at(v)] = Region::argument;
@@ -104,26 +126,21 @@ class Planner {
   bool can_take_over(Var output, Var argument) const {
     if (s_.types[at(output)].nbytes() != s_.types[at(argument)].nbytes() || first_[at(output)] == none) return false;
     if (last_[at(argument)] != first_[at(output)]) return last_[at(argument)] < first_[at(output)];
-    const auto* k = std::get_if<Kernel>(&s_.steps[first_[at(output)]].what);
-    if (k == nullptr || !r_.in_place) return false;
-    const auto store = std::find_if(k->stores.begin(), k->stores.end(), [&](const Store& x) { return x.root == output; });
-    const std::vector<Var> places = replaceable(*k, *store, stages_of(*k), s_);
+    if (!r_.in_place) return false;
+    const std::vector<Var> places = replaceable(s_, r_.carried, first_[at(output)], output);
     return std::find(places.begin(), places.end(), argument) != places.end();
   }
   // Values that take over the place of an operand that ends with the step.
   void share_places() {
     heir_of_.assign(s_.types.size(), -1);
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      const auto* k = std::get_if<Kernel>(&s_.steps[i].what);
-      if (k == nullptr) continue;
-      const std::vector<std::size_t> stages = stages_of(*k);
       std::unordered_set<Var> taken;
-      for (const Store& store : k->stores) {
+      for (Var result : s_.steps[i].writes) {
         // A value made in parts has been begun before: its place is taken already.
-        if ((kind_[at(store.root)] != Region::arena && kind_[at(store.root)] != Region::results) || first_[at(store.root)] != i) continue;
-        for (Var from : replaceable(*k, store, stages, s_)) {
+        if ((kind_[at(result)] != Region::arena && kind_[at(result)] != Region::results) || first_[at(result)] != i) continue;
+        for (Var from : replaceable(s_, r_.carried, i, result)) {
           if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena || first_[at(from)] == none) continue;
-          heir_of_[at(store.root)] = from;
+          heir_of_[at(result)] = from;
           taken.insert(from);
           break;
         }
@@ -281,5 +298,22 @@ class Planner {
 }  // namespace
 
 MemoryPlan plan_memory(const Schedule& s, const MemoryRequest& r) { return Planner(s, r).run(); }
+
+std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std::size_t count) {
+  const Lifetimes lives(body);
+  std::vector<bool> out;
+  for (std::size_t k = 0; k < count; ++k) {
+    const Var in = body.program->in[first + k], result = body.outputs[k].root;
+    const auto from = static_cast<std::size_t>(in), to = static_cast<std::size_t>(result);
+    const std::size_t last = lives.last[from], write = lives.first[to];
+    bool fits = write != none && !body.on_host[from] && !body.on_host[to];
+    if (fits && last == write) {
+      const std::vector<Var> places = replaceable(body, {}, write, result);
+      fits = std::find(places.begin(), places.end(), in) != places.end();
+    }
+    out.push_back(fits && last <= write);
+  }
+  return out;
+}
 
 }  // namespace reprise::plan

@@ -38,13 +38,23 @@ struct MemoryPlan {
   std::size_t peak() const { return arena_bytes + result_bytes + own_bytes + library_bytes + (host_on_disk ? 0 : host_bytes); }
 };
 
+// A result of a loop whose steps update it in place, and the operand that it starts from.
+struct CarriedRoots {
+  Var result, initial;
+};
+
 struct MemoryRequest {
   std::vector<std::size_t> scratch_bytes, host_scratch_bytes;  // of every step
   bool outputs_given = false;              // the caller has places for all outputs (loop bodies)
   bool in_place = true;                    // values may take the place of an operand that ends
   std::vector<bool> donated = {};          // inputs whose memory outputs may take over; empty: none
+  std::vector<std::vector<CarriedRoots>> carried;  // of every step: what a loop updates in place
   bool host_on_disk = false;
 };
 MemoryPlan plan_memory(const Schedule&, const MemoryRequest&);
+
+// Of a loop's body: whether output k may be written where input first + k lies, because that has been read for the last
+// time by then.
+std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std::size_t count);
 
 }  // namespace reprise::plan

@@ -50,6 +50,8 @@ class Assembler {
     std::shared_ptr<const codegen::Convolution> convolution;
     bool wakes_threads = false;
     std::vector<std::shared_ptr<const Code>> bodies;
+    std::vector<bool> in_place;  // carried values that steps update where they lie
+    std::vector<plan::CarriedRoots> carried;
     std::size_t scratch_bytes = 0, scratch_stride = 0, host_bytes = 0;
     std::size_t library_bytes = 0;
   };
@@ -70,6 +72,7 @@ class Assembler {
     for (const Prepared& p : prepared_) {
       request.scratch_bytes.push_back(p.scratch_bytes);
       request.host_scratch_bytes.push_back(p.host_bytes);
+      request.carried.push_back(p.carried);
     }
     return request;
   }
@@ -194,7 +197,7 @@ class Assembler {
     p.library_bytes = p.convolution->hidden_bytes();
     code_.is_fine = false;  // the library brings its own threads
   }
-  void prepare_loop(Prepared& p, const Step&, const LoopStep& l) {
+  void prepare_loop(Prepared& p, const Step& step, const LoopStep& l) {
     AssembleOptions inside = options_;
     inside.outputs_given = true;
     inside.donated.clear();
@@ -208,8 +211,22 @@ class Assembler {
     }
     p.scratch_bytes = arena_of(p);
     if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
-    if (l.eqn->prim != &cond_p) {
-      for (Var v : carried(*l.eqn)) p.scratch_bytes += aligned(s_.types[at(v)].nbytes());
+    if (l.eqn->prim != &cond_p) prepare_carries(p, step, *l.eqn);
+  }
+  void prepare_carries(Prepared& p, const Step& step, const Equation& e) {
+    const std::vector<Var> results = carried(e);
+    const CarryShape shape = carry_shape(e);
+    p.in_place.assign(results.size(), false);
+    if (options_.in_place) p.in_place = plan::updated_in_place(*p.bodies.back()->schedule, shape.first_in, results.size());
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      if (!p.in_place[k]) {
+        p.scratch_bytes += aligned(s_.types[at(results[k])].nbytes());
+        continue;
+      }
+      const Var initial = step.operands[shape.first_operand + k].root;
+      const auto reads = std::count_if(step.operands.begin(), step.operands.end(), [&](const View& v) { return v.root == initial; });
+      const bool is_whole = initial >= 0 && s_.types[at(initial)].nbytes() == s_.types[at(results[k])].nbytes();
+      if (reads == 1 && is_whole) p.carried.push_back({results[k], initial});
     }
   }
   // The bodies of a loop run one after the other: the largest arena serves all.
@@ -217,6 +234,19 @@ class Assembler {
     std::size_t bytes = 0;
     for (const auto& body : p.bodies) bytes = std::max(bytes, aligned(body->memory.arena_bytes));
     return bytes;
+  }
+  // Numbers of the first carried value among the loop's operands and the body's inputs, and of all those inputs.
+  struct CarryShape {
+    std::size_t first_operand, first_in, inputs;
+  };
+  static CarryShape carry_shape(const Equation& e) {
+    if (e.prim == &while_p) {
+      const auto test = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
+      const auto body = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
+      return {test + body, body, body + e.out.size()};
+    }
+    const auto consts = static_cast<std::size_t>(scan_shape(e.params).consts);
+    return {consts, consts, e.in.size()};
   }
   // The outputs of a loop that are carried from step to step.
   static std::vector<Var> carried(const Equation& e) {
@@ -236,7 +266,8 @@ class Assembler {
   bool on_host(const View& v) const { return v.root >= 0 && s_.on_host[at(v.root)]; }
 
   Instruction instruction(std::size_t i, const Kernel& k) const {
-    RunKernel r{prepared_[i].kernel, {}, scratch(i), {}};
+    const bool is_copy = plan::is_copy(k);
+    RunKernel r{prepared_[i].kernel, is_copy, {}, scratch(i), {}};
     r.sums = scratch(i, aligned(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
     for (const plan::Load& l : k.loads) {
       if (l.source == plan::Source::memory) r.pointers.push_back(ref(l.root, l.offset));
@@ -286,17 +317,18 @@ class Assembler {
   static std::uint32_t input_slot(std::size_t k) { return static_cast<std::uint32_t>(first_argument_slot + k); }
 
   // Bodies' arenas first, then the second places of carried values.
-  std::vector<RunScan::Carry> carries(std::size_t i, const Equation& e, std::size_t first_operand, std::size_t first_in,
-                                      std::size_t body_inputs) const {
+  std::vector<RunScan::Carry> carries(std::size_t i, const Equation& e) const {
+    const CarryShape shape = carry_shape(e);
     std::size_t spare = arena_of(prepared_[i]);
     if (e.prim == &while_p) spare += plan::memory_alignment;
     std::vector<RunScan::Carry> out;
     const std::vector<Var> results = carried(e);
     for (std::size_t k = 0; k < results.size(); ++k) {
       const std::size_t bytes = s_.types[at(results[k])].nbytes();
-      out.push_back({ref(s_.steps[i].operands[first_operand + k]), ref(results[k]), scratch(i, spare), bytes,
-                     input_slot(first_in + k), input_slot(body_inputs + k)});
-      spare += aligned(bytes);
+      const bool in_place = prepared_[i].in_place[k];
+      out.push_back({ref(s_.steps[i].operands[shape.first_operand + k]), ref(results[k]), in_place ? ref(results[k]) : scratch(i, spare),
+                     bytes, input_slot(shape.first_in + k), input_slot(shape.inputs + k)});
+      if (!in_place) spare += aligned(bytes);
     }
     return out;
   }
@@ -317,7 +349,7 @@ class Assembler {
       r.inputs.push_back({ref(operands[k]), k < consts ? 0 : body.type(body.in[k]).nbytes(), on_host(operands[k])});
       r.input_slots.push_back(input_slot(k));
     }
-    r.carries = carries(i, e, consts, consts, operands.size());
+    r.carries = carries(i, e);
     for (std::size_t k = carry; k < e.out.size(); ++k) {
       r.outputs.push_back({ref(e.out[k]), body.type(body.out[k]).nbytes(), s_.on_host[at(e.out[k])]});
       r.output_slots.push_back(input_slot(operands.size() + k));
@@ -345,7 +377,7 @@ class Assembler {
     r.body = prepared_[i].bodies[1];
     for (std::size_t k = 0; k < test_consts; ++k) r.condition_consts.push_back(ref(operands[k]));
     for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
-    r.carries = carries(i, e, test_consts + body_consts, body_consts, body_consts + e.out.size());
+    r.carries = carries(i, e);
     r.arena = scratch(i);
     r.host = host_scratch(i);
     r.gathers = gathers(*r.body);

@@ -31,6 +31,7 @@ Ref ref_of(const plan::Schedule&, const plan::Place&, std::size_t more = 0);
 
 struct RunKernel {
   std::shared_ptr<const codegen::CompiledKernel> kernel;
+  bool is_copy = false;  // element for element: nothing to do where both lie in the same place
   std::vector<Ref> pointers;
   Ref scratch, sums;
 };
@@ -69,7 +70,8 @@ struct RunScan {
   std::vector<Input> inputs;         // constants and scanned operands: of body inputs that are not carried
   std::vector<std::uint32_t> input_slots;
   struct Carry {
-    Ref initial, result, spare;      // steps write to result and spare in turns; the last to result
+    Ref initial, result;
+    Ref spare;  // steps write to result and spare in turns, the last to result; the same place where they update it
     std::size_t bytes = 0;
     std::uint32_t in_slot = 0, out_slot = 0;
   };

@@ -90,6 +90,7 @@ void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& c
     pointers = many.data();
   }
   for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
+  if (r.is_copy && pointers[0] == pointers[1]) return;
   const codegen::CompiledKernel& k = *r.kernel;
   const plan::Loops& l = k.loops;
   const bool fine = context.team != nullptr;
@@ -172,6 +173,18 @@ class TeamTrial {
   Clock::duration best_[2] = {Clock::duration::max(), Clock::duration::max()};
 };
 
+void copy(Slots slots, const Ref& from, const Ref& to, std::size_t bytes) {
+  if (address(slots, from) != address(slots, to)) std::memcpy(address(slots, to), address(slots, from), bytes);
+}
+
+// Where the first step finds a carried value: what steps update in place is copied there, unless it is there already.
+std::byte* start(const RunScan::Carry& c, Slots slots) {
+  std::byte *const initial = address(slots, c.initial), *const result = address(slots, c.result);
+  if (address(slots, c.spare) != result) return initial;
+  copy(slots, c.initial, c.result, c.bytes);
+  return result;
+}
+
 // What the next step of a scan reads back comes from the disk while this one computes.
 void expect_slices(const RunScan& r, const HostFrame& host, std::size_t next) {
   for (const RunScan::Input& x : r.inputs) {
@@ -187,7 +200,7 @@ void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_ne
     else if (inner_host.get() != nullptr) inner_host.get()->slots[slot] = position(*context.host, x.from) + i * x.step_bytes;
   };
   inner[arena_slot] = address(slots, r.arena);
-  for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = address(slots, c.initial);
+  for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = start(c, slots);
   TeamTrial trial(context.team, is_new_team);
   for (std::int64_t k = 0; k < r.length; ++k) {
     const auto i = static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
@@ -200,7 +213,7 @@ void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_ne
     for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
   }
   if (r.length > 0) return;
-  for (const RunScan::Carry& c : r.carries) std::memcpy(address(slots, c.result), address(slots, c.initial), c.bytes);
+  for (const RunScan::Carry& c : r.carries) copy(slots, c.initial, c.result, c.bytes);
 }
 
 std::int64_t read_index(const std::byte* from, Dtype d) {
@@ -228,9 +241,7 @@ void run_steps(const RunWhile& r, Slots slots, const Context& context, bool is_n
   for (std::size_t i = 0; i < r.body_consts.size(); ++i) step[first_argument_slot + i] = address(slots, r.body_consts[i]);
   const std::size_t test_carry = first_argument_slot + r.condition_consts.size();
   std::byte* const predicate = test[test_carry + r.carries.size()] = address(slots, r.predicate);
-  for (std::size_t i = 0; i < r.carries.size(); ++i) {
-    std::memcpy(address(slots, r.carries[i].result), address(slots, r.carries[i].initial), r.carries[i].bytes);
-  }
+  for (const RunScan::Carry& c : r.carries) copy(slots, c.initial, c.result, c.bytes);
   TeamTrial trial(context.team, is_new_team);
   for (bool in_result = true;; in_result = !in_result) {
     Team* const team = trial.next();
@@ -242,7 +253,7 @@ void run_steps(const RunWhile& r, Slots slots, const Context& context, bool is_n
     run(*r.condition, test.data(), {team, test_host.get()});
     if (*predicate == std::byte{0}) {
       for (const RunScan::Carry& c : r.carries) {
-        if (!in_result) std::memcpy(address(slots, c.result), address(slots, c.spare), c.bytes);
+        if (!in_result) copy(slots, c.spare, c.result, c.bytes);
       }
       return;
     }
