@@ -1,17 +1,26 @@
-// Machine code of fused kernels.
+// Machine code of fused kernels, and of equations that have code of their own.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "plan/loops.h"
 
 namespace reprise::codegen {
 
+// One equation on values that lie dense in memory. Types of operands and results, in its order.
+struct EquationKernel {
+  const Equation* eqn = nullptr;
+  std::vector<Type> in, out;
+};
+using KernelSource = std::variant<const plan::Kernel*, EquationKernel>;
+
 // Runs rows [row_begin, row_end) x columns [column_begin, column_end). `pointers`: one per load from
-// memory, then one per store; `scratch`: of this thread; `sums`: partial results of column reductions.
+// memory, then one per store; of an equation one per operand (of a literal it points nowhere), then one per
+// result. `scratch`: of this thread; `sums`: partial results of column reductions.
 using KernelCode = void (*)(std::byte* const* pointers, std::int64_t row_begin, std::int64_t row_end,
                             std::int64_t column_begin, std::int64_t column_end, std::byte* scratch, std::byte* sums);
 // Adds up the partial results and stores them.
@@ -28,7 +37,8 @@ struct CompiledKernel {
 // What the machine offers; REPRISE_VECTOR_BYTES (16, 32, 64) asks for less.
 unsigned machine_vector_bytes();
 
-// Compiles those that no earlier call compiled, together; the result has one entry per kernel.
-std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<const plan::Kernel*>&);
+// Compiles those that no earlier call compiled, together; the result has one entry per source. Equations: those
+// for which has_code (codegen/equation_code.h) holds.
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<KernelSource>&);
 
 }  // namespace reprise::codegen

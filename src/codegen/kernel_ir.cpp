@@ -1,12 +1,13 @@
 #include "codegen/kernel_ir.h"
 
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <functional>
 
 #include "base/dtype.h"
-#include "codegen/loop_ir.h"
+#include "codegen/code_blocks.h"
 #include "codegen/reduce_ir.h"
 #include "codegen/turn_ir.h"
 
@@ -102,44 +103,33 @@ class KernelEmitter {
   std::int64_t sum_columns(std::size_t n) const { return is_full(k_.nodes[n].in[0]) ? padded_columns_ : lanes_; }
 
   // ------------------------------------------------------------------------------------ helpers
-  Value* i64(std::int64_t v) { return b_.getInt64(static_cast<std::uint64_t>(v)); }
-  llvm::Type* ptr() { return llvm::PointerType::getUnqual(c_); }
-  llvm::Function* function(const std::string& name, unsigned pointers_before, unsigned integers, unsigned pointers_after) {
-    std::vector<llvm::Type*> params(pointers_before, ptr());
-    params.insert(params.end(), integers, b_.getInt64Ty());
-    params.insert(params.end(), pointers_after, ptr());
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), params, false);
-    auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m_);
-    f->setDoesNotThrow();
-    f->addFnAttr("prefer-vector-width", "512");
-    f->addFnAttr("min-legal-vector-width", "512");
-    b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", f));
-    return f;
-  }
-  LoopEnd loop(Value* begin, Value* end, std::int64_t step, const std::vector<Value*>& carried, const LoopBody& body) {
-    return emit_loop(b_, begin, end, step, carried, body);
+  using LoopEnd = CodeBlocks::LoopEnd;
+  Value* i64(std::int64_t v) { return code_.i64(v); }
+  Value* steps(std::int64_t stride) { return code_.steps(lanes_, stride); }
+  LoopEnd loop(Value* begin, Value* end, std::int64_t step, const std::vector<Value*>& carried,
+               const CodeBlocks::Carrying& body) {
+    return code_.loop(begin, end, step, carried, body);
   }
 
   // --------------------------------------------------------------------------------------- rows
   void emit_rows(const std::string& name) {
-    llvm::Function* f = function(name, 1, 4, 2);
+    const KernelArguments given = begin_kernel(m_, b_, name);
     std::size_t at = 0;
     for (const plan::Load& l : k_.loads) {
-      load_pointers_.push_back(l.source == Source::memory ? pointer(f->getArg(0), at++) : nullptr);
+      load_pointers_.push_back(l.source == Source::memory ? code_.pointer(given.pointers, at++) : nullptr);
     }
-    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_pointers_.push_back(pointer(f->getArg(0), at++));
-    row_begin_ = f->getArg(1);
-    column_begin_ = f->getArg(3);
-    column_end_ = f->getArg(4);
-    scratch_ = f->getArg(5);
-    sums_ = f->getArg(6);
-    Value* row_end = f->getArg(2);
+    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_pointers_.push_back(code_.pointer(given.pointers, at++));
+    row_begin_ = given.row_begin;
+    column_begin_ = given.column_begin;
+    column_end_ = given.column_end;
+    scratch_ = given.scratch;
+    sums_ = given.sums;
     for (std::size_t l = 0; l < k_.loads.size(); ++l) {
-      if (l_.turned_loads[l]) emit_turned_load(b_, turned_load(l, row_end), lanes_);
+      if (l_.turned_loads[l]) emit_turned_load(b_, turned_load(l, given.row_end), lanes_);
     }
-    emit_loop(b_, row_begin_, row_end, 1, [&](Value* row) { emit_row(row); });
+    code_.loop(row_begin_, given.row_end, 1, [&](Value* row) { emit_row(row); });
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
-      if (l_.turned_stores[s]) emit_turned_store(b_, turned_store(s, row_end), lanes_);
+      if (l_.turned_stores[s]) emit_turned_store(b_, turned_store(s, given.row_end), lanes_);
     }
     b_.CreateRetVoid();
   }
@@ -162,9 +152,6 @@ class KernelEmitter {
   Value* in_tile(Value* tile, llvm::Type* element, Value* column) {
     Value* row = b_.CreateMul(b_.CreateSub(row_, row_begin_), i64(l_.tile_columns));
     return b_.CreateGEP(element, tile, b_.CreateAdd(row, b_.CreateSub(column, column_begin_)));
-  }
-  Value* pointer(Value* list, std::size_t k) {
-    return b_.CreateLoad(ptr(), b_.CreateGEP(ptr(), list, i64(static_cast<std::int64_t>(k))));
   }
 
   // The element offset of a row for these strides; index numbers of the outer loops are shared.
@@ -315,11 +302,6 @@ class KernelEmitter {
     }
     return out;
   }
-  Value* steps(std::int64_t stride) {  // 0, stride, 2 * stride, ...
-    std::vector<llvm::Constant*> numbers;
-    for (unsigned i = 0; i < lanes_; ++i) numbers.push_back(b_.getInt64(static_cast<std::uint64_t>(stride * i)));
-    return llvm::ConstantVector::get(numbers);
-  }
 
   // One vector of columns: computes, accumulates, then stores (an output may take the place of an
   // input that is read at the same element).
@@ -436,14 +418,14 @@ class KernelEmitter {
     b_.CreateAlignedStore(op_.to_memory(r.combine(before, x), r.dtype()), place, align(r.dtype()));
   }
   void emit_finish(const std::string& name) {
-    llvm::Function* f = function(name, 2, 0, 0);
+    llvm::Function* f = new_function(m_, b_, name, {code_.pointer_type(), code_.pointer_type()});
     sums_ = f->getArg(1);
     std::size_t first_store = static_cast<std::size_t>(
         std::count_if(k_.loads.begin(), k_.loads.end(), [](const plan::Load& l) { return l.source == Source::memory; }));
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const auto at = std::find(column_nodes_.begin(), column_nodes_.end(), k_.stores[s].node);
       if (at == column_nodes_.end()) continue;
-      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype, pointer(f->getArg(0), first_store + s));
+      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype, code_.pointer(f->getArg(0), first_store + s));
     }
     b_.CreateRetVoid();
   }
@@ -451,8 +433,8 @@ class KernelEmitter {
     const Node& node = k_.nodes[column_nodes_[c]];
     const std::int64_t columns = is_full(node.in[0]) ? l_.columns : 1;
     llvm::Type* element = op_.element_type(dtype);
-    loop(i64(0), i64(l_.segments), 1, {}, [&](Value* segment, const std::vector<Value*>&) {
-      loop(i64(0), i64(sum_columns(column_nodes_[c])), lanes_, {}, [&](Value* column, const std::vector<Value*>&) {
+    code_.loop(i64(0), i64(l_.segments), 1, [&](Value* segment) {
+      code_.loop(i64(0), i64(sum_columns(column_nodes_[c])), lanes_, [&](Value* column) {
         Reducer r(b_, op_, lanes_, node);
         Value* first = b_.CreateMul(segment, i64(l_.chunks));
         Value* sum = load_sum(r, sum_place(c, first, column));
@@ -463,9 +445,7 @@ class KernelEmitter {
         Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(i64(columns), column));
         Value* v = op_.to_memory(r.finished(all.carried[0]), dtype);
         b_.CreateMaskedStore(v, place, align(dtype), b_.CreateICmpSLT(steps(1), left));
-        return std::vector<Value*>{};
       });
-      return std::vector<Value*>{};
     });
   }
 
@@ -473,6 +453,7 @@ class KernelEmitter {
   llvm::Module& m_;
   llvm::LLVMContext& c_;
   llvm::IRBuilder<> b_;
+  CodeBlocks code_{b_};
   const plan::Kernel& k_;
   const plan::Loops& l_;
   unsigned lanes_;

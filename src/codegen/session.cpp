@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "codegen/equation_code.h"
 #include "codegen/kernel.h"
 #include "codegen/kernel_ir.h"
 #include "codegen/runtime_symbols.h"
@@ -41,18 +42,19 @@ class Session {
     return session;
   }
 
-  std::vector<std::shared_ptr<const CompiledKernel>> compile(const std::vector<const plan::Kernel*>& kernels) {
+  std::vector<std::shared_ptr<const CompiledKernel>> compile(const std::vector<KernelSource>& sources) {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> keys;
-    std::vector<std::pair<std::string, const plan::Kernel*>> missing;
-    for (const plan::Kernel* k : kernels) {
-      keys.push_back(plan::key_of(*k));
-      if (done_.emplace(keys.back(), nullptr).second) missing.emplace_back(keys.back(), k);
+    std::vector<std::pair<std::string, const KernelSource*>> missing;
+    for (const KernelSource& source : sources) {
+      const auto* equation = std::get_if<EquationKernel>(&source);
+      keys.push_back(equation != nullptr ? key_of(*equation) : plan::key_of(*std::get<const plan::Kernel*>(source)));
+      if (done_.emplace(keys.back(), nullptr).second) missing.emplace_back(keys.back(), &source);
     }
     try {
       if (!missing.empty()) compile_missing(missing);
     } catch (...) {
-      for (const auto& [key, k] : missing) done_.erase(key);
+      for (const auto& [key, source] : missing) done_.erase(key);
       throw;
     }
     std::vector<std::shared_ptr<const CompiledKernel>> out;
@@ -109,25 +111,32 @@ class Session {
     return module;
   }
 
-  void compile_missing(const std::vector<std::pair<std::string, const plan::Kernel*>>& missing) {
+  EmittedKernel emit(llvm::Module& module, const std::string& name, const KernelSource& source) const {
+    if (const auto* equation = std::get_if<EquationKernel>(&source)) return emit_equation(module, name, *equation, target_);
+    const plan::Kernel& kernel = *std::get<const plan::Kernel*>(source);
+    const unsigned lanes = target_.vector_bytes / 4;
+    EmittedKernel out{plan::loops_of(kernel, lanes), {}};
+    out.memory = emit_kernel(module, name, kernel, out.loops, lanes, target_);
+    return out;
+  }
+
+  void compile_missing(const std::vector<std::pair<std::string, const KernelSource*>>& missing) {
     auto context = std::make_unique<llvm::LLVMContext>();
     auto module = new_module(*context);
-    const unsigned lanes = target_.vector_bytes / 4;
-    std::vector<std::pair<std::string, CompiledKernel>> made;
-    for (const auto& [key, k] : missing) {
+    std::vector<std::pair<std::string, EmittedKernel>> made;
+    for (const auto& [key, source] : missing) {
       const std::string name = "kernel" + std::to_string(serial_++);
-      CompiledKernel c;
-      c.loops = plan::loops_of(*k, lanes);
-      const KernelMemory memory = emit_kernel(*module, name, *k, c.loops, lanes, target_);
-      c.scratch_bytes = memory.scratch_bytes;
-      c.sums_bytes = memory.sums_bytes;
-      made.emplace_back(name, std::move(c));
+      made.emplace_back(name, emit(*module, name, *source));
     }
     expect(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
     for (std::size_t i = 0; i < missing.size(); ++i) {
-      auto& [name, c] = made[i];
+      auto& [name, emitted] = made[i];
+      CompiledKernel c;
+      c.loops = std::move(emitted.loops);
+      c.scratch_bytes = emitted.memory.scratch_bytes;
+      c.sums_bytes = emitted.memory.sums_bytes;
       c.run = expect(jit_->lookup(name)).toPtr<KernelCode>();
-      if (c.sums_bytes > 0) c.finish = expect(jit_->lookup(name + "_finish")).toPtr<FinishCode>();
+      if (emitted.memory.has_finish) c.finish = expect(jit_->lookup(name + "_finish")).toPtr<FinishCode>();
       done_[missing[i].first] = std::make_shared<const CompiledKernel>(std::move(c));
     }
   }
@@ -152,8 +161,8 @@ const Tiles& tiles_of(Dtype d) {
   return tiles;
 }
 
-std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<const plan::Kernel*>& kernels) {
-  return Session::get().compile(kernels);
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<KernelSource>& sources) {
+  return Session::get().compile(sources);
 }
 
 }  // namespace reprise::codegen

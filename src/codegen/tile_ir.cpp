@@ -1,9 +1,11 @@
 #include "codegen/tile_ir.h"
 
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <vector>
 
+#include "codegen/code_blocks.h"
 #include "codegen/turn_ir.h"
 
 namespace reprise::codegen {
@@ -13,13 +15,6 @@ using llvm::Value;
 
 llvm::Type* scalar_type(llvm::LLVMContext& context, Dtype d) {
   return d == Dtype::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
-}
-
-llvm::Function* new_function(llvm::Module& module, const std::string& name, std::vector<llvm::Type*> parameters) {
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), parameters, false);
-  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
-  function->setDoesNotThrow();
-  return function;
 }
 
 // One tile: its sums are values of the loop over k.
@@ -33,7 +28,7 @@ class TileEmitter {
 
   void emit() {
     auto& context = b_.getContext();
-    auto* entry = llvm::BasicBlock::Create(context, "entry", function_);
+    auto* entry = &function_->getEntryBlock();
     auto* loop = llvm::BasicBlock::Create(context, "loop", function_);
     auto* done = llvm::BasicBlock::Create(context, "done", function_);
     b_.SetInsertPoint(entry);
@@ -119,7 +114,8 @@ void emit_tile(llvm::Module& module, const std::string& name, Dtype d, unsigned 
   auto& context = module.getContext();
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
-  auto* function = new_function(module, name, {number, pointer, number, number, pointer, number, pointer, number, number, number});
+  llvm::IRBuilder<> b(context);
+  auto* function = new_function(module, b, name, {number, pointer, number, number, pointer, number, pointer, number, number, number});
   for (unsigned i : {1u, 4u, 6u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
   TileEmitter(module, function, d, rows, target).emit();
 }
@@ -131,8 +127,8 @@ void emit_transpose(llvm::Module& module, const std::string& name, Dtype d, cons
   auto* vector = llvm::FixedVectorType::get(scalar, lanes);
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
-  auto* function = new_function(module, name, {pointer, number, pointer, number});
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", function));
+  llvm::IRBuilder<> b(context);
+  auto* function = new_function(module, b, name, {pointer, number, pointer, number});
   const llvm::Align align(itemsize(d));
   std::vector<Value*> rows;
   for (unsigned i = 0; i < lanes; ++i) {

@@ -1,6 +1,8 @@
 #include "codegen/turn_ir.h"
 
-#include "codegen/loop_ir.h"
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/code_blocks.h"
 
 namespace reprise::codegen {
 namespace {
@@ -10,29 +12,28 @@ using llvm::Value;
 class TurnedCopy {
  public:
   TurnedCopy(llvm::IRBuilderBase& b, const TurnedTile& t, unsigned lanes, bool to_tile)
-      : b_(b), t_(t), lanes_(lanes), to_tile_(to_tile), vector_(llvm::FixedVectorType::get(t.element, lanes)) {}
+      : b_(b), code_(b), t_(t), lanes_(lanes), to_tile_(to_tile), vector_(llvm::FixedVectorType::get(t.element, lanes)) {}
 
   // Whole squares; then what is left of the columns, and of the rows, with steps through memory.
   void emit() {
-    Value* whole = b_.CreateAnd(t_.columns, number(-static_cast<std::int64_t>(lanes_)));
-    Value* rest = emit_loop(b_, number(0), t_.rows, lanes_, [&](Value* row) {
-      emit_loop(b_, number(0), t_.columns, lanes_, [&](Value* column) { square(row, column); });
-      emit_loop(b_, row, b_.CreateAdd(row, number(lanes_)), 1, [&](Value* r) { row_from(r, whole); });
+    Value* whole = b_.CreateAnd(t_.columns, code_.i64(-static_cast<std::int64_t>(lanes_)));
+    Value* rest = code_.loop(code_.i64(0), t_.rows, lanes_, [&](Value* row) {
+      code_.loop(code_.i64(0), t_.columns, lanes_, [&](Value* column) { square(row, column); });
+      code_.loop(row, b_.CreateAdd(row, code_.i64(lanes_)), 1, [&](Value* r) { row_from(r, whole); });
     });
-    emit_loop(b_, rest, t_.rows, 1, [&](Value* r) { row_from(r, number(0)); });
+    code_.loop(rest, t_.rows, 1, [&](Value* r) { row_from(r, code_.i64(0)); });
   }
 
  private:
-  Value* number(std::int64_t n) { return b_.getInt64(static_cast<std::uint64_t>(n)); }
   Value* in_memory(Value* row, Value* column) {
-    return b_.CreateGEP(t_.element, t_.memory, b_.CreateAdd(row, b_.CreateMul(column, number(t_.stride))));
+    return b_.CreateGEP(t_.element, t_.memory, b_.CreateAdd(row, b_.CreateMul(column, code_.i64(t_.stride))));
   }
   Value* in_tile(Value* row, Value* column) {
-    return b_.CreateGEP(t_.element, t_.tile, b_.CreateAdd(b_.CreateMul(row, number(t_.tile_columns)), column));
+    return b_.CreateGEP(t_.element, t_.tile, b_.CreateAdd(b_.CreateMul(row, code_.i64(t_.tile_columns)), column));
   }
   void square(Value* row, Value* column) {
     const auto side = [&](bool is_tile, unsigned i) {
-      return is_tile ? in_tile(b_.CreateAdd(row, number(i)), column) : in_memory(row, b_.CreateAdd(column, number(i)));
+      return is_tile ? in_tile(b_.CreateAdd(row, code_.i64(i)), column) : in_memory(row, b_.CreateAdd(column, code_.i64(i)));
     };
     std::vector<Value*> vectors;
     for (unsigned i = 0; i < lanes_; ++i) vectors.push_back(b_.CreateAlignedLoad(vector_, side(!to_tile_, i), t_.align));
@@ -41,15 +42,10 @@ class TurnedCopy {
   }
   // The columns of a row from `first` on, some of the lanes switched off at the end.
   void row_from(Value* row, Value* first) {
-    emit_loop(b_, first, b_.CreateAdd(t_.columns, number(lanes_ - 1)), lanes_, [&](Value* column) {
-      std::vector<llvm::Constant*> each, steps;
-      for (unsigned i = 0; i < lanes_; ++i) {
-        each.push_back(b_.getInt64(i));
-        steps.push_back(b_.getInt64(static_cast<std::uint64_t>(t_.stride) * i));
-      }
+    code_.loop(first, b_.CreateAdd(t_.columns, code_.i64(lanes_ - 1)), lanes_, [&](Value* column) {
       Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(t_.columns, column));
-      Value* mask = b_.CreateICmpSLT(llvm::ConstantVector::get(each), left);
-      Value* memory = b_.CreateGEP(t_.element, in_memory(row, column), llvm::ConstantVector::get(steps));
+      Value* mask = b_.CreateICmpSLT(code_.steps(lanes_, 1), left);
+      Value* memory = b_.CreateGEP(t_.element, in_memory(row, column), code_.steps(lanes_, t_.stride));
       Value* tile = in_tile(row, column);
       if (to_tile_) {
         b_.CreateAlignedStore(b_.CreateMaskedGather(vector_, memory, t_.align, mask, llvm::Constant::getNullValue(vector_)), tile, t_.align);
@@ -60,6 +56,7 @@ class TurnedCopy {
   }
 
   llvm::IRBuilderBase& b_;
+  CodeBlocks code_;
   const TurnedTile& t_;
   unsigned lanes_;
   bool to_tile_;

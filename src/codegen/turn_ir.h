@@ -1,9 +1,16 @@
 // Transposing copies: squares of one vector's lanes change sides in registers.
 #pragma once
 
-#include <llvm/IR/IRBuilder.h>
+#include <llvm/Support/Alignment.h>
 
+#include <cstdint>
 #include <vector>
+
+namespace llvm {
+class IRBuilderBase;
+class Type;
+class Value;
+}  // namespace llvm
 
 namespace reprise::codegen {
 

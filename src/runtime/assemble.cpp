@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "codegen/conv_spec.h"
+#include "codegen/equation_code.h"
 #include "codegen/loop_dot.h"
 #include "codegen/matmul_calls.h"
 #include "codegen/tiled_dot.h"
@@ -120,15 +121,20 @@ class Assembler {
   // -------------------------------------------------------------------------------------- preparing
   void prepare() {
     prepared_.resize(s_.steps.size());
-    std::vector<const Kernel*> kernels;
+    std::vector<codegen::KernelSource> kernels;
     std::vector<std::size_t> owners;
+    const auto compile = [&](codegen::KernelSource source, std::size_t step) {
+      kernels.push_back(std::move(source));
+      owners.push_back(step);
+    };
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
-        kernels.push_back(k);
-        owners.push_back(i);
-      }
+      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) compile(k, i);
       if (const auto* d = std::get_if<DotStep>(&s_.steps[i].what)) prepare_dot(prepared_[i], s_.steps[i], *d);
-      if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) prepare_evaluation(prepared_[i], *e);
+      if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) {
+        codegen::EquationKernel own = equation_kernel(*e->eqn);
+        if (codegen::has_code(own)) compile(std::move(own), i);
+        else prepare_convolution(prepared_[i], *e);
+      }
       if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
     }
     const auto compiled = codegen::compile_kernels(kernels);
@@ -185,8 +191,14 @@ class Assembler {
     constexpr std::size_t many = 8;
     return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
   }
+  codegen::EquationKernel equation_kernel(const Equation& e) const {
+    codegen::EquationKernel k{&e, {}, {}};
+    for (const Atom& a : e.in) k.in.push_back(s_.program->type(a));
+    for (Var v : e.out) k.out.push_back(s_.program->type(v));
+    return k;
+  }
   // Convolutions that the library has fast code for; all else is evaluated.
-  void prepare_evaluation(Prepared& p, const EvalStep& e) {
+  void prepare_convolution(Prepared& p, const EvalStep& e) {
     if (e.eqn->prim != &conv_general_dilated_p) return;
     const Program& program = *s_.program;
     const codegen::ConvSpec spec =
@@ -265,10 +277,14 @@ class Assembler {
   Ref host_scratch(std::size_t step) const { return ref(code_.memory.host_scratch[step]); }
   bool on_host(const View& v) const { return v.root >= 0 && s_.on_host[at(v.root)]; }
 
-  Instruction instruction(std::size_t i, const Kernel& k) const {
-    const bool is_copy = plan::is_copy(k);
-    RunKernel r{prepared_[i].kernel, is_copy, {}, scratch(i), {}};
+  RunKernel run_kernel(std::size_t i) const {
+    RunKernel r{prepared_[i].kernel, false, {}, scratch(i), {}};
     r.sums = scratch(i, aligned(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
+    return r;
+  }
+  Instruction instruction(std::size_t i, const Kernel& k) const {
+    RunKernel r = run_kernel(i);
+    r.is_copy = plan::is_copy(k);
     for (const plan::Load& l : k.loads) {
       if (l.source == plan::Source::memory) r.pointers.push_back(ref(l.root, l.offset));
     }
@@ -286,13 +302,19 @@ class Assembler {
     return r;
   }
   Instruction instruction(std::size_t i, const EvalStep& e) const {
+    const Step& step = s_.steps[i];
+    if (prepared_[i].kernel) {
+      RunKernel r = run_kernel(i);
+      for (const View& v : step.operands) r.pointers.push_back(ref(v));
+      for (Var v : e.eqn->out) r.pointers.push_back(ref(v));
+      return r;
+    }
     if (prepared_[i].convolution) {
-      const Step& step = s_.steps[i];
       return RunConv{prepared_[i].convolution, ref(step.operands[0]), ref(step.operands[1]), ref(step.results[0]), scratch(i)};
     }
     RunEval r{e.eqn, {}, {}};
     for (std::size_t k = 0; k < e.eqn->in.size(); ++k) {
-      const View& v = s_.steps[i].operands[k];
+      const View& v = step.operands[k];
       r.operands.emplace_back(v.root < 0 ? Type{} : s_.program->type(e.eqn->in[k]), ref(v));
     }
     for (Var v : e.eqn->out) r.results.emplace_back(s_.types[at(v)], ref(v));

@@ -1,0 +1,78 @@
+#include "codegen/equation_code.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/dtype.h"
+#include "program/primitive.h"
+
+namespace reprise::codegen {
+namespace {
+
+const EquationRow* row_of(const Primitive& prim) {
+  static const auto rows = [] {
+    std::unordered_map<const Primitive*, const EquationRow*> all;
+    for (const auto& family : {index_rows()}) {
+      for (const EquationRow& row : family) all.emplace(row.prim, &row);
+    }
+    return all;
+  }();
+  const auto found = rows.find(&prim);
+  return found == rows.end() ? nullptr : found->second;
+}
+
+void append(std::string& key, const Type& t) {
+  key += short_name(t.dtype);
+  key += python_tuple(t.shape);
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+plan::Loops loops_over(std::int64_t rows, std::int64_t columns) {
+  constexpr std::int64_t item_elements = 16384, fine_elements = 2048, column_step = 64, most_parts = 8, worth_a_team = 1 << 16;
+  plan::Loops l;
+  l.rows = rows;
+  l.columns = columns;
+  l.by_columns = rows == 1;
+  l.block = l.by_columns ? item_elements : std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(columns, 1), 1, rows);
+  l.items = ceil_div(l.by_columns ? columns : rows, l.block);
+  const std::int64_t elements = rows * columns;
+  std::int64_t parts = 1;
+  while (parts < most_parts && 2 * parts * fine_elements <= elements) parts *= 2;
+  l.fine_block = l.by_columns ? ceil_div(ceil_div(columns, parts), column_step) * column_step : ceil_div(rows, parts);
+  l.fine_block = std::min(l.block, l.fine_block);
+  l.fine_items = ceil_div(l.by_columns ? columns : rows, l.fine_block);
+  l.is_worth_a_team = elements >= worth_a_team;
+  return l;
+}
+
+bool has_code(const EquationKernel& k) {
+  const EquationRow* row = row_of(*k.eqn->prim);
+  return row != nullptr && row->can_emit(k);
+}
+
+EmittedKernel emit_equation(llvm::Module& module, const std::string& name, const EquationKernel& k,
+                              const VectorTarget& target) {
+  return row_of(*k.eqn->prim)->emit(module, name, k, target);
+}
+
+std::string key_of(const EquationKernel& k) {
+  std::string key = "=";  // no key of a fused kernel begins so
+  key += k.eqn->prim->name;
+  for (const Param& p : k.eqn->params.items()) {
+    // Programs say again what the primitive's name says: how two numbers are combined.
+    if (std::holds_alternative<ProgramPtr>(p.value) || std::holds_alternative<Programs>(p.value)) continue;
+    key += p.key;
+    key += python_text(p.value);
+  }
+  for (std::size_t i = 0; i < k.in.size(); ++i) {
+    append(key, k.in[i]);
+    if (!k.eqn->in[i].is_var()) key += "=" + std::to_string(k.eqn->in[i].literal.integer);  // its bits
+  }
+  for (const Type& t : k.out) append(key, t);
+  return key;
+}
+
+}  // namespace reprise::codegen

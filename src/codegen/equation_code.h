@@ -1,0 +1,38 @@
+// Equations with code of their own: one row per primitive, in the table of its family.
+//
+//   equation, types   =>   a function (KernelCode) and how its work is divided
+#pragma once
+
+#include <span>
+
+#include "codegen/emit_ops.h"
+#include "codegen/kernel.h"
+#include "codegen/kernel_ir.h"
+
+namespace reprise::codegen {
+
+struct EmittedKernel {
+  plan::Loops loops;  // rows, columns and items; the strides are the emitter's own business
+  KernelMemory memory;
+};
+
+struct EquationRow {
+  const Primitive* prim;
+  bool (*can_emit)(const EquationKernel&);
+  // Adds the function `name`, and `name`_finish (FinishCode) if the memory says so.
+  EmittedKernel (*emit)(llvm::Module&, const std::string& name, const EquationKernel&, const VectorTarget&);
+};
+
+std::span<const EquationRow> index_rows();  // index_ir.cpp
+
+// Rows of columns, each element made alone with about one operation; cut by rows, or by columns if there is but one row.
+plan::Loops loops_over(std::int64_t rows, std::int64_t columns);
+
+// False: no code for this equation or these types, the caller evaluates.
+bool has_code(const EquationKernel&);
+// Needs has_code.
+EmittedKernel emit_equation(llvm::Module&, const std::string& name, const EquationKernel&, const VectorTarget&);
+// Equal keys: the same code.
+std::string key_of(const EquationKernel&);
+
+}  // namespace reprise::codegen
