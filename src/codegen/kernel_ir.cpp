@@ -54,7 +54,7 @@ class KernelEmitter {
     for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
       const Node& node = k_.nodes[n];
       const bool reduces = node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce;
-      if (reduces && stage_[n] == pass && is_full(node.in[0])) out.push_back(node.in[0]);
+      if (reduces && stage_[n] == pass) out.push_back(node.in[0]);
     }
     for (const plan::Store& s : k_.stores) {
       if (k_.nodes[s.node].kind != NodeKind::column_reduce && is_full(s.node) && stage_[s.node] == pass) out.push_back(s.node);
@@ -86,9 +86,9 @@ class KernelEmitter {
     padded_columns_ = (l_.columns + lanes - 1) / lanes * lanes;
     slot_bytes_ = static_cast<std::size_t>(padded_columns_) * 8;
     scratch_bytes_ = slots * slot_bytes_;
-    for (std::size_t n : column_nodes_) {
+    for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
       sums_at_.push_back(sums_bytes_);
-      sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * sum_columns(n)) * 8;
+      sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * padded_columns_) * 8;
     }
   }
   void find_tiles() {
@@ -100,7 +100,6 @@ class KernelEmitter {
     for (std::size_t l = 0; l < k_.loads.size(); ++l) load_tile_at_.push_back(place(l_.turned_loads[l], k_.loads[l].dtype));
     for (std::size_t s = 0; s < k_.stores.size(); ++s) store_tile_at_.push_back(place(l_.turned_stores[s], k_.stores[s].dtype));
   }
-  std::int64_t sum_columns(std::size_t n) const { return is_full(k_.nodes[n].in[0]) ? padded_columns_ : lanes_; }
 
   // ------------------------------------------------------------------------------------ helpers
   using LoopEnd = CodeBlocks::LoopEnd;
@@ -144,7 +143,7 @@ class KernelEmitter {
     find_row(row_begin_);
     llvm::Type* element = op_.element_type(d);
     Value* first = b_.CreateAdd(row_offset(strides), b_.CreateMul(column_begin_, i64(strides.back())));
-    return {element, align(d), b_.CreateGEP(element, memory, first), tile, strides.back(), l_.tile_columns,
+    return {element, itemsize(d), b_.CreateGEP(element, memory, first), tile, strides.back(), l_.tile_columns,
             b_.CreateSub(row_end, row_begin_), b_.CreateSub(column_end_, column_begin_)};
   }
   Value* load_tile(std::size_t l) { return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(load_tile_at_[l])); }
@@ -220,12 +219,6 @@ class KernelEmitter {
       Value* v = b_.CreateExtractElement(op_.to_memory(row_values_[store.node], store.dtype), std::uint64_t{0});
       Value* to = b_.CreateGEP(op_.element_type(store.dtype), store_pointers_[s], row_offset(l_.store_strides[s]));
       b_.CreateAlignedStore(v, to, align(store.dtype));
-    }
-    for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
-      const Node& node = k_.nodes[column_nodes_[c]];
-      if (is_full(node.in[0])) continue;
-      Reducer r(b_, op_, lanes_, node);
-      accumulate(r, c, i64(0), row_values_[node.in[0]]);
     }
   }
 
@@ -319,7 +312,7 @@ class KernelEmitter {
     }
     for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
       const Node& node = k_.nodes[column_nodes_[c]];
-      if (stage_[column_nodes_[c]] != pass || !is_full(node.in[0])) continue;
+      if (stage_[column_nodes_[c]] != pass) continue;
       Reducer r(b_, op_, lanes_, node);
       accumulate(r, c, column, values_[node.in[0]]);
     }
@@ -404,7 +397,7 @@ class KernelEmitter {
     const Node& node = k_.nodes[column_nodes_[c]];
     Reducer r(b_, op_, lanes_, node);
     Value* base = b_.CreateGEP(b_.getInt8Ty(), sums_, i64(static_cast<std::int64_t>(sums_at_[c])));
-    Value* at = b_.CreateAdd(b_.CreateMul(chunk, i64(sum_columns(column_nodes_[c]))), column);
+    Value* at = b_.CreateAdd(b_.CreateMul(chunk, i64(padded_columns_)), column);
     return b_.CreateGEP(op_.element_type(r.dtype()), base, at);
   }
   Value* load_sum(Reducer& r, Value* from) {
@@ -431,18 +424,17 @@ class KernelEmitter {
   }
   void finish_sum(std::size_t c, Dtype dtype, Value* to) {
     const Node& node = k_.nodes[column_nodes_[c]];
-    const std::int64_t columns = is_full(node.in[0]) ? l_.columns : 1;
     llvm::Type* element = op_.element_type(dtype);
     code_.loop(i64(0), i64(l_.segments), 1, [&](Value* segment) {
-      code_.loop(i64(0), i64(sum_columns(column_nodes_[c])), lanes_, [&](Value* column) {
+      code_.loop(i64(0), i64(padded_columns_), lanes_, [&](Value* column) {
         Reducer r(b_, op_, lanes_, node);
         Value* first = b_.CreateMul(segment, i64(l_.chunks));
         Value* sum = load_sum(r, sum_place(c, first, column));
         const LoopEnd all = loop(i64(1), i64(l_.chunks), 1, {sum}, [&](Value* chunk, const std::vector<Value*>& now) {
           return std::vector<Value*>{r.combine(now[0], load_sum(r, sum_place(c, b_.CreateAdd(first, chunk), column)))};
         });
-        Value* place = b_.CreateGEP(element, to, b_.CreateAdd(b_.CreateMul(segment, i64(columns)), column));
-        Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(i64(columns), column));
+        Value* place = b_.CreateGEP(element, to, b_.CreateAdd(b_.CreateMul(segment, i64(l_.columns)), column));
+        Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(i64(l_.columns), column));
         Value* v = op_.to_memory(r.finished(all.carried[0]), dtype);
         b_.CreateMaskedStore(v, place, align(dtype), b_.CreateICmpSLT(steps(1), left));
       });

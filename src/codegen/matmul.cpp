@@ -70,8 +70,6 @@ std::optional<ProductDesc> product_desc(const MatmulSpec& s, int threads) try {
   dnnl::primitive_attr attributes = planned_scratch();
   dnnl::post_ops after;
   if (s.accumulate) after.append_sum(1.0f);
-  if (s.activation == MatmulSpec::Activation::relu)
-    after.append_eltwise(1.0f, dnnl::algorithm::eltwise_relu, 0.0f, 0.0f);
   attributes.set_post_ops(after);
   const auto desc = s.bias
                         ? dnnl::matmul::desc(a_layout(s), b_layout(s), bias_layout(s), c_layout(s))
@@ -378,7 +376,6 @@ class EmptySum final : public Matmul {
         T& x = c[i * s_.c_strides[d] + j * s_.c_strides[d + 1]];
         float value = s_.accumulate ? static_cast<float>(x) : 0.0f;
         if (s_.bias) value += static_cast<float>(bias[j]);
-        if (s_.activation == MatmulSpec::Activation::relu && value < 0.0f) value = 0.0f;
         x = T(value);
       }
     }
@@ -405,7 +402,7 @@ struct KeyHash {
     }
     for (std::int64_t v : {s.m, s.n, s.k}) mix(v);
     mix(static_cast<std::int64_t>(s.dtype) * 256 + static_cast<std::int64_t>(s.result));
-    mix((s.accumulate ? 1 : 0) + (s.bias ? 2 : 0) + static_cast<int>(s.activation) * 4);
+    mix((s.accumulate ? 1 : 0) + (s.bias ? 2 : 0));
     return h;
   }
 };

@@ -28,7 +28,6 @@ struct MatmulSpec {
   bool accumulate = false;  // c += instead of c =
   // Added to every row of c (n numbers of the result's type) after the product, when set.
   bool bias = false;
-  enum class Activation : std::uint8_t { none, relu } activation = Activation::none;
   bool operator==(const MatmulSpec&) const = default;
 };
 

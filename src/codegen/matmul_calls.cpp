@@ -81,10 +81,7 @@ std::vector<MatmulCall> cut_k(const MatmulCall& whole) {
     MatmulCall part{s, whole.a + k * s.a_strides[1], whole.b + k * s.b_strides[0], whole.c};
     part.spec.k = std::min(size, s.k - k);
     if (k > 0) part.spec.accumulate = true;
-    if (k + size < s.k) {
-      part.spec.bias = false;
-      part.spec.activation = MatmulSpec::Activation::none;
-    }
+    if (k + size < s.k) part.spec.bias = false;
     calls.push_back(part);
   }
   return calls;

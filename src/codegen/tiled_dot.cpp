@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t k_block = 256;     // of a sum at a time
 constexpr std::int64_t block_panels = 8;  // of columns at a time: they stay in the second cache, rows of a in the first
 
-// c = a b for pairs of matrices. The right operand is read in panels of one tile's width; a panel whose numbers lie far
+// c (+)= a b for pairs of matrices. The right operand is read in panels of one tile's width; a panel whose numbers lie far
 // apart or are transposed is copied to scratch memory once for all rows of a.
 template <class T>
 class TiledDot final : public Matmul {
@@ -61,7 +61,7 @@ class TiledDot final : public Matmul {
           const std::int64_t first = j + p * width_;
           panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch + p * depth * width_);
         }
-        multiply_block(a + k * a_column_, panels, count, depth, c + j, k == 0);
+        multiply_block(a + k * a_column_, panels, count, depth, c + j, k == 0 && !s_.accumulate);
       }
     }
   }
@@ -149,7 +149,7 @@ std::shared_ptr<const Matmul> make(const MatmulSpec& s) {
 
 bool can_tile(const MatmulSpec& s) {
   if ((s.dtype != Dtype::f32 && s.dtype != Dtype::f64) || s.result != s.dtype) return false;
-  if (s.accumulate || s.bias || s.activation != MatmulSpec::Activation::none || s.k == 0) return false;
+  if (s.bias || s.k == 0 || (s.accumulate && s.k > k_block)) return false;  // the sum is added whole
   return s.n == 1 || s.m == 1 || s.c_strides.back() == 1 || s.c_strides.end()[-2] == 1;
 }
 

@@ -12,7 +12,8 @@ using llvm::Value;
 class TurnedCopy {
  public:
   TurnedCopy(llvm::IRBuilderBase& b, const TurnedTile& t, unsigned lanes, bool to_tile)
-      : b_(b), code_(b), t_(t), lanes_(lanes), to_tile_(to_tile), vector_(llvm::FixedVectorType::get(t.element, lanes)) {}
+      : b_(b), code_(b), t_(t), lanes_(lanes), to_tile_(to_tile), vector_(llvm::FixedVectorType::get(t.element, lanes)),
+        align_(t.element_bytes) {}
 
   // Whole squares; then what is left of the columns, and of the rows, with steps through memory.
   void emit() {
@@ -36,9 +37,9 @@ class TurnedCopy {
       return is_tile ? in_tile(b_.CreateAdd(row, code_.i64(i)), column) : in_memory(row, b_.CreateAdd(column, code_.i64(i)));
     };
     std::vector<Value*> vectors;
-    for (unsigned i = 0; i < lanes_; ++i) vectors.push_back(b_.CreateAlignedLoad(vector_, side(!to_tile_, i), t_.align));
+    for (unsigned i = 0; i < lanes_; ++i) vectors.push_back(b_.CreateAlignedLoad(vector_, side(!to_tile_, i), align_));
     vectors = transposed(b_, std::move(vectors));
-    for (unsigned i = 0; i < lanes_; ++i) b_.CreateAlignedStore(vectors[i], side(to_tile_, i), t_.align);
+    for (unsigned i = 0; i < lanes_; ++i) b_.CreateAlignedStore(vectors[i], side(to_tile_, i), align_);
   }
   // The columns of a row from `first` on, some of the lanes switched off at the end.
   void row_from(Value* row, Value* first) {
@@ -48,9 +49,9 @@ class TurnedCopy {
       Value* memory = b_.CreateGEP(t_.element, in_memory(row, column), code_.steps(lanes_, t_.stride));
       Value* tile = in_tile(row, column);
       if (to_tile_) {
-        b_.CreateAlignedStore(b_.CreateMaskedGather(vector_, memory, t_.align, mask, llvm::Constant::getNullValue(vector_)), tile, t_.align);
+        b_.CreateAlignedStore(b_.CreateMaskedGather(vector_, memory, align_, mask, llvm::Constant::getNullValue(vector_)), tile, align_);
       } else {
-        b_.CreateMaskedScatter(b_.CreateAlignedLoad(vector_, tile, t_.align), memory, t_.align, mask);
+        b_.CreateMaskedScatter(b_.CreateAlignedLoad(vector_, tile, align_), memory, align_, mask);
       }
     });
   }
@@ -61,6 +62,7 @@ class TurnedCopy {
   unsigned lanes_;
   bool to_tile_;
   llvm::FixedVectorType* vector_;
+  llvm::Align align_;
 };
 
 }  // namespace

@@ -1,8 +1,7 @@
 // Transposing copies: squares of one vector's lanes change sides in registers.
 #pragma once
 
-#include <llvm/Support/Alignment.h>
-
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -24,7 +23,7 @@ std::vector<llvm::Value*> transposed(llvm::IRBuilderBase&, std::vector<llvm::Val
 // The tile has room for whole vectors of columns.
 struct TurnedTile {
   llvm::Type* element;
-  llvm::Align align;
+  std::size_t element_bytes;
   llvm::Value *memory, *tile;
   std::int64_t stride, tile_columns;
   llvm::Value *rows, *columns;

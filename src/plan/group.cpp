@@ -97,6 +97,10 @@ bool Group::set_row(std::int64_t row) {
   return true;
 }
 
+bool Group::can_reduce(bool along_row) const {
+  return kernel_.row < wide_row || !(along_row ? kernel_.has_column_reduce : kernel_.has_row_reduce);
+}
+
 bool Group::set_segments(std::int64_t segments) {
   if (kernel_.has_column_reduce && kernel_.segments != segments) return false;
   kernel_.segments = segments;
@@ -187,6 +191,7 @@ bool Group::merge(const Group& other) {
   const std::int64_t row = std::max(k.row, kernel_.row);
   if (row != 0 && (!both.set_row(row) || !theirs.set_row(row))) return false;
   if (k.has_column_reduce && !both.set_segments(k.segments)) return false;
+  if ((k.has_column_reduce && !both.can_reduce(false)) || (k.has_row_reduce && !both.can_reduce(true))) return false;
   both.kernel_.has_row_reduce |= k.has_row_reduce;
   std::vector<std::size_t> moved;
   for (Node node : theirs.kernel_.nodes) {

@@ -33,6 +33,7 @@ class Group {
   // The innermost loops of `row` elements become the row; false: loads or earlier rows forbid it.
   bool set_row(std::int64_t row);
   bool set_segments(std::int64_t segments);
+  bool can_reduce(bool along_row) const;  // beside the reductions that are there, without changing the order of a sum
   // Takes over the nodes of another group; false (and nothing changed): the loops do not fit.
   bool merge(const Group& other);
 

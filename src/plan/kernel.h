@@ -63,6 +63,9 @@ struct Kernel {
   std::int64_t rows() const { return row == 0 ? 1 : size() / row; }
 };
 
+// Rows this long are reduced over the rows in blocks of columns, all rows each: not by a kernel that reduces along rows too.
+inline constexpr std::int64_t wide_row = 16384;
+
 // Per node: the number of reductions along the row that must be complete before it.
 std::vector<std::size_t> stages_of(const Kernel&);
 

@@ -7,7 +7,6 @@ namespace reprise::plan {
 namespace {
 
 constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
-constexpr std::int64_t wide_columns = 16384;   // from here on column blocks are accumulated in place
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -74,7 +73,7 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   const std::int64_t per_segment = l.rows / k.segments;
   l.segments = k.segments;
   l.chunk_rows = std::max<std::int64_t>(1, per_segment);
-  if (k.has_column_reduce && (k.has_row_reduce || l.columns < wide_columns)) {
+  if (k.has_column_reduce && l.columns < wide_row) {
     const std::int64_t by_work = ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
     l.chunks = std::clamp<std::int64_t>(by_work, 1, std::min(max_chunks(per_segment), per_segment));
     l.chunk_rows = ceil_div(per_segment, l.chunks);

@@ -9,7 +9,6 @@ namespace reprise::plan {
 struct Reduction {
   bool along_row = true;
   std::int64_t segments = 1, rows = 1, columns = 1;
-  std::int64_t kept() const { return along_row ? segments * rows : segments * columns; }
 };
 // Of a reduction that a kernel can do: the reduced dimensions are neighbours.
 std::optional<Reduction> reduction_of(const Program&, const Equation&);

@@ -23,9 +23,9 @@ constexpr std::size_t max_nodes = 2000;  // of one kernel: compile time grows wi
 // value of another open one, so they may be closed in any order.
 class Scheduler {
  public:
-  Scheduler(std::shared_ptr<const Program> p, bool is_body, const HostBorder& border) : p_(*p), is_body_(is_body) {
+  Scheduler(std::shared_ptr<const Program> p, const ScheduleOptions& options) : p_(*p), options_(options) {
     out_.program = std::move(p);
-    out_.on_host = find_host_values(p_, border);
+    out_.on_host = find_host_values(p_, options.border);
     out_.types = p_.types;
     storage_ = find_storage(p_);
     pending_ = storage_.uses;
@@ -41,6 +41,7 @@ class Scheduler {
       for (const Atom& a : e.in) {
         if (a.is_var()) --pending_[at(view(a).root)];
       }
+      while (!options_.fuse && !open_.empty()) close(open_.begin());
     }
     collect_outputs();
     return std::move(out_);
@@ -215,7 +216,7 @@ class Scheduler {
 
   void place_loop(const Equation& e) {
     LoopStep loop{&e, {}};
-    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, true, border_of(e, out_.on_host)))); };
+    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, {options_.fuse, true, border_of(e, out_.on_host)}))); };
     if (e.prim == &while_p) {
       add(e.params.get<ProgramPtr>("cond_jaxpr"));
       add(e.params.get<ProgramPtr>("body_jaxpr"));
@@ -264,14 +265,13 @@ class Scheduler {
     node.eqn = &e;
     node.in_types = {p_.type(e.in[0])};
     node.type = p_.type(e.out[0]);
-    // A value per row is reduced over the rows, to one number.
+    // The order of a sum depends on its own shape alone: one value per row is summed by a kernel of its own.
     auto prepare = [&](Group& g) {
-      if (g.is_per_row(shape)) return r.kept() == 1 && g.set_segments(1);
-      return g.set_row(r.columns) && (r.along_row || g.set_segments(r.segments));
+      return !g.is_per_row(shape) && g.set_row(r.columns) && g.can_reduce(r.along_row) && (r.along_row || g.set_segments(r.segments));
     };
     join({x}, shape, e.out[0], prepare, [&](Group& g, const Nodes& in) {
       node.in = {g.as_elements(in[0], shape)};
-      node.per_row = r.along_row && !g.is_per_row(shape);
+      node.per_row = r.along_row;
       node.kind = node.per_row ? NodeKind::row_reduce : NodeKind::column_reduce;
       g.add(std::move(node), e.out[0]);
     });
@@ -400,20 +400,20 @@ class Scheduler {
     while (!open_.empty()) close(open_.begin());
     std::unordered_set<Var> given;
     for (const Atom& a : p_.out) {
-      if (!a.is_var() && !is_body_) {
+      if (!a.is_var() && !options_.is_body) {
         out_.outputs.push_back(View{});
         continue;
       }
       const Operand x = operand(a);
       const bool whole = x.source == Source::memory && is_dense(x.view) &&
                          element_count(x.view.shape) == out_.types[at(x.view.root)].size();
-      const bool fresh = !is_body_ || (whole && !is_argument_[at(x.view.root)] && given.insert(x.view.root).second);
+      const bool fresh = !options_.is_body || (whole && !is_argument_[at(x.view.root)] && given.insert(x.view.root).second);
       out_.outputs.push_back(whole && fresh ? x.view : dense_copy(x));
     }
   }
 
   const Program& p_;
-  bool is_body_;
+  const ScheduleOptions& options_;
   Schedule out_;
   Storage storage_;
   std::vector<int> pending_;     // reads of a root that are still to come
@@ -425,8 +425,8 @@ class Scheduler {
 
 }  // namespace
 
-Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body, const HostBorder& border) {
-  return Scheduler(std::move(p), is_body, border).run();
+Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options) {
+  return Scheduler(std::move(p), options).run();
 }
 
 }  // namespace reprise::plan

@@ -16,6 +16,8 @@ struct Schedule;
 // dot_general on strided views; batch, free and contracted dimensions each walk with one stride.
 struct DotStep {
   const Equation* eqn = nullptr;
+  bool has_bias = false;     // the third operand, one number per column, is added to every row
+  bool accumulates = false;  // added to what the result holds already
 };
 // A loop or branch: bodies have schedules of their own.
 struct LoopStep {
@@ -50,7 +52,11 @@ struct Schedule {
   std::vector<bool> on_host;   // of every root
 };
 
-// is_body: the caller has a place for every output, so each is a value of its own, made here.
-Schedule make_schedule(std::shared_ptr<const Program> p, bool is_body = false, const HostBorder& border = {});
+struct ScheduleOptions {
+  bool fuse = true;      // false: a kernel for every equation
+  bool is_body = false;  // the caller has a place for every output, so each is a value of its own, made here
+  HostBorder border = {};
+};
+Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options);
 
 }  // namespace reprise::plan

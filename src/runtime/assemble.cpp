@@ -6,15 +6,12 @@
 #include "base/dtype.h"
 #include "codegen/conv_spec.h"
 #include "codegen/equation_code.h"
-#include "codegen/loop_dot.h"
-#include "codegen/matmul_calls.h"
-#include "codegen/tiled_dot.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
-#include "plan/dot.h"
 #include "plan/transfers.h"
 #include "program/primitive.h"
+#include "runtime/products.h"
 #include "runtime/threads.h"
 
 namespace reprise {
@@ -47,13 +44,12 @@ class Assembler {
  private:
   struct Prepared {
     std::shared_ptr<const codegen::CompiledKernel> kernel;
-    std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> products;
+    Product product;
     std::shared_ptr<const codegen::Convolution> convolution;
-    bool wakes_threads = false;
     std::vector<std::shared_ptr<const Code>> bodies;
     std::vector<bool> in_place;  // carried values that steps update where they lie
     std::vector<plan::CarriedRoots> carried;
-    std::size_t scratch_bytes = 0, scratch_stride = 0, host_bytes = 0;
+    std::size_t scratch_bytes = 0, host_bytes = 0;
     std::size_t library_bytes = 0;
   };
 
@@ -114,10 +110,6 @@ class Assembler {
     return std::make_shared<const Code>(std::move(code_));
   }
 
-  // Products: multiply-adds from which it pays to wake threads, and to make a part of its own. Parts depend on the shape
-  // alone, so that bits are the same with any number of threads.
-  static constexpr std::int64_t worth_threads = 1 << 20, worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
-
   // -------------------------------------------------------------------------------------- preparing
   void prepare() {
     prepared_.resize(s_.steps.size());
@@ -129,7 +121,7 @@ class Assembler {
     };
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) compile(k, i);
-      if (const auto* d = std::get_if<DotStep>(&s_.steps[i].what)) prepare_dot(prepared_[i], s_.steps[i], *d);
+      if (std::holds_alternative<DotStep>(s_.steps[i].what)) prepare_product(prepared_[i], s_.steps[i]);
       if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) {
         codegen::EquationKernel own = equation_kernel(*e->eqn);
         if (codegen::has_code(own)) compile(std::move(own), i);
@@ -146,50 +138,12 @@ class Assembler {
       code_.is_shareable |= p.kernel->loops.is_worth_a_team;
     }
   }
-  codegen::MatmulSpec matmul_spec(const Step& step, const DotStep& d) const {
-    const auto a = *plan::dot_operand(*d.eqn, 0, step.operands[0]), b = *plan::dot_operand(*d.eqn, 1, step.operands[1]);
-    codegen::MatmulSpec spec;
-    spec.dtype = s_.types[at(step.operands[0].root)].dtype;
-    spec.result = s_.types[at(d.eqn->out[0])].dtype;
-    spec.batch = a.batch;
-    spec.m = a.free;
-    spec.n = b.free;
-    spec.k = a.contracted;
-    spec.a_strides = a.batch_strides;
-    spec.b_strides = b.batch_strides;
-    spec.a_strides.insert(spec.a_strides.end(), {a.free_stride, a.contracted_stride});
-    spec.b_strides.insert(spec.b_strides.end(), {b.contracted_stride, b.free_stride});
-    const auto c = *plan::dot_result(*s_.program, *d.eqn, step.results[0]);
-    spec.c_strides = c.batch_strides;
-    spec.c_strides.insert(spec.c_strides.end(), {c.row_stride, c.column_stride});
-    return spec;
-  }
-  void prepare_dot(Prepared& p, const Step& step, const DotStep& d) {
-    const codegen::MatmulSpec spec = matmul_spec(step, d);
-    std::int64_t work = spec.m * spec.n * spec.k;
-    for (std::int64_t n : spec.batch) work *= n;
-    p.wakes_threads = work >= worth_threads;
-    if (p.wakes_threads && by_library(spec)) {
-      p.products.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, code_.threads));
-    } else {
-      for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, worth_a_part)) {
-        p.products.emplace_back(call, codegen::can_tile(call.spec) ? codegen::make_tiled_dot(call.spec) : codegen::make_loop_dot(call.spec));
-      }
-    }
-    for (const auto& [call, matmul] : p.products) p.scratch_stride = std::max(p.scratch_stride, aligned(matmul->scratch_bytes()));
-    const bool one_call = p.products.size() == 1;
-    p.scratch_bytes = p.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
-    if (p.wakes_threads) code_.is_fine = false;
+  void prepare_product(Prepared& p, const Step& step) {
+    p.product = make_product(matmul_spec(s_, step), code_.threads);
+    const bool one_call = p.product.parts.size() == 1;
+    p.scratch_bytes = p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
+    if (p.product.wakes_threads) code_.is_fine = false;
     code_.is_shareable |= !one_call;
-  }
-  // The library brings its own threads to large products; where it would copy an operand first, our own code is faster.
-  static bool by_library(const codegen::MatmulSpec& spec) {
-    if (!codegen::can_matmul(spec)) return false;
-    const std::size_t operand = static_cast<std::size_t>(std::min(spec.m, spec.n) * spec.k) * itemsize(spec.dtype);
-    std::size_t matrices = 1;
-    for (std::int64_t n : spec.batch) matrices *= static_cast<std::size_t>(n);
-    constexpr std::size_t many = 8;
-    return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
   }
   codegen::EquationKernel equation_kernel(const Equation& e) const {
     codegen::EquationKernel k{&e, {}, {}};
@@ -293,11 +247,12 @@ class Assembler {
   }
   Instruction instruction(std::size_t i, const DotStep&) const {
     const Step& step = s_.steps[i];
-    const Prepared& p = prepared_[i];
+    const Product& p = prepared_[i].product;
     RunMatmul r{{}, scratch(i), p.scratch_stride, p.wakes_threads};
     const auto part = [&](const View& v, std::int64_t elements) { return v.root < 0 ? Ref{} : ref(v.root, v.offset + elements); };
-    for (const auto& [call, matmul] : p.products) {
-      r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b), part(step.results[0], call.c)});
+    const Ref bias = step.operands.size() > 2 ? ref(step.operands[2]) : Ref{};
+    for (const auto& [call, matmul] : p.parts) {
+      r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b), bias, part(step.results[0], call.c)});
     }
     return r;
   }

@@ -39,7 +39,7 @@ struct RunKernel {
 struct RunMatmul {
   struct Part {
     std::shared_ptr<const codegen::Matmul> matmul;
-    Ref a, b, c;
+    Ref a, b, bias, c;  // bias: of products that have one
   };
   std::vector<Part> parts;
   Ref scratch;

@@ -9,6 +9,7 @@
 #include "plan/reduction.h"
 #include "remat/open.h"
 #include "runtime/assemble.h"
+#include "runtime/epilogue.h"
 #include "runtime/passes.h"
 #include "runtime/text.h"
 #include "transform/cse.h"
@@ -47,7 +48,11 @@ std::shared_ptr<const Executable> compile(const Program& source, const CompileOp
   std::shared_ptr<const plan::Schedule> schedule;
   {
     const PassTimer timer("schedule");
-    schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(program));
+    schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse")}));
+  }
+  if (!pass_is_disabled("epilogue")) {
+    const PassTimer timer("epilogue");
+    schedule = std::make_shared<const plan::Schedule>(with_epilogues(*schedule));
   }
   std::shared_ptr<const Code> code;
   {

@@ -140,7 +140,7 @@ std::string reason_to_keep(const Equation* maker) {
 
 struct Describe {
   std::string operator()(const plan::Kernel&) const { return "kernel"; }
-  std::string operator()(const plan::DotStep&) const { return "matmul"; }
+  std::string operator()(const plan::DotStep& d) const { return product_text(d); }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
   std::string operator()(const plan::EvalStep& e) const {
     return std::string("evaluate ") + e.eqn->prim->name;

@@ -107,7 +107,7 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& c
   auto part = [&](std::int64_t i, std::int64_t thread) {
     const RunMatmul::Part& p = r.parts[static_cast<std::size_t>(i)];
     std::byte* const own = scratch + static_cast<std::size_t>(thread) * r.scratch_stride;
-    if (!p.matmul->run(address(slots, p.a), address(slots, p.b), nullptr, address(slots, p.c), own)) ok = false;
+    if (!p.matmul->run(address(slots, p.a), address(slots, p.b), address(slots, p.bias), address(slots, p.c), own)) ok = false;
   };
   const auto n = static_cast<std::int64_t>(r.parts.size());
   const std::int64_t threads = r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;

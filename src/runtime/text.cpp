@@ -16,6 +16,10 @@ std::string place_text(const plan::Place& p) {
   return "output " + std::to_string(p.offset);
 }
 
+std::string product_text(const plan::DotStep& d) {
+  return std::string("matmul") + (d.has_bias ? " + row" : "") + (d.accumulates ? " + result" : "");
+}
+
 const char* transfer_text(plan::Transfer t) {
   constexpr const char* names[] = {"begin_write", "end_write", "begin_read", "end_read"};
   return names[static_cast<std::size_t>(t)];
@@ -40,7 +44,7 @@ std::string operations(const plan::Kernel& k) {
 
 struct Describe {
   std::string operator()(const plan::Kernel& k) const { return "kernel [" + operations(k) + "]"; }
-  std::string operator()(const plan::DotStep&) const { return "matmul"; }
+  std::string operator()(const plan::DotStep& d) const { return product_text(d); }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
   std::string operator()(const plan::EvalStep& e) const { return std::string("evaluate ") + e.eqn->prim->name; }

@@ -49,7 +49,7 @@ void check_against_sums(const MatmulSpec& s, std::mt19937& engine) {
   for (std::int64_t p = 0; p < batches; ++p) {
     for (std::int64_t i = 0; i < s.m; ++i) {
       for (std::int64_t j = 0; j < s.n; ++j) {
-        T sum = 0;
+        T sum = s.accumulate ? T(99) : T(0);
         for (std::int64_t k = 0; k < s.k; ++k) {
           const std::int64_t at_a = (r ? p * s.a_strides[0] : 0) + i * s.a_strides[r] + k * s.a_strides[r + 1];
           const std::int64_t at_b = (r ? p * s.b_strides[0] : 0) + k * s.b_strides[r] + j * s.b_strides[r + 1];
@@ -79,6 +79,7 @@ TEST_CASE("tiled products of any shape and any strides are the sums, and write n
     s.dtype = s.result = round % 2 == 0 ? Dtype::f32 : Dtype::f64;
     if (round % 3 == 0) s.batch = {static_cast<std::int64_t>(1 + engine() % 3)};
     s.m = pick(), s.n = pick(), s.k = round % 20 == 0 ? 300 + pick() : pick();
+    s.accumulate = engine() % 3 == 0;
     const std::int64_t gap = engine() % 2 == 0 ? 0 : 3;
     Ints dims = s.batch;
     dims.insert(dims.end(), {0, 0});
@@ -96,7 +97,7 @@ TEST_CASE("tiled products of any shape and any strides are the sums, and write n
   CHECK(checked > 300);
 }
 
-TEST_CASE("what has an epilogue, other types or scattered results is not tiled") {
+TEST_CASE("what has a bias, other types, scattered results or sums in parts to add to is not tiled") {
   MatmulSpec s;
   s.m = s.n = s.k = 4;
   s.a_strides = s.b_strides = s.c_strides = {4, 1};
@@ -106,8 +107,14 @@ TEST_CASE("what has an epilogue, other types or scattered results is not tiled")
   s.c_strides = {1, 4};
   CHECK(can_tile(s));
   s.accumulate = true;
+  CHECK(can_tile(s));
+  s.k = 1000;
   CHECK_FALSE(can_tile(s));
   s.accumulate = false;
+  CHECK(can_tile(s));
+  s.bias = true;
+  CHECK_FALSE(can_tile(s));
+  s.bias = false;
   s.dtype = s.result = Dtype::bf16;
   CHECK_FALSE(can_tile(s));
 }

@@ -1,0 +1,71 @@
+#include "runtime/products.h"
+
+#include <algorithm>
+
+#include "codegen/loop_dot.h"
+#include "codegen/tiled_dot.h"
+#include "plan/dot.h"
+#include "plan/memory.h"
+
+namespace reprise {
+namespace {
+
+// Multiply-adds from which it pays to wake threads, and to make a part of its own. Parts depend on the shape alone, so
+// that bits are the same with any number of threads.
+constexpr std::int64_t worth_threads = 1 << 20, worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
+
+bool is_large(const codegen::MatmulSpec& s) {
+  std::int64_t work = s.m * s.n * s.k;
+  for (std::int64_t n : s.batch) work *= n;
+  return work >= worth_threads;
+}
+
+}  // namespace
+
+codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step) {
+  const auto& d = std::get<plan::DotStep>(step.what);
+  const auto a = *plan::dot_operand(*d.eqn, 0, step.operands[0]), b = *plan::dot_operand(*d.eqn, 1, step.operands[1]);
+  codegen::MatmulSpec spec;
+  spec.dtype = s.types[static_cast<std::size_t>(step.operands[0].root)].dtype;
+  spec.result = s.types[static_cast<std::size_t>(d.eqn->out[0])].dtype;
+  spec.batch = a.batch;
+  spec.m = a.free;
+  spec.n = b.free;
+  spec.k = a.contracted;
+  spec.a_strides = a.batch_strides;
+  spec.b_strides = b.batch_strides;
+  spec.a_strides.insert(spec.a_strides.end(), {a.free_stride, a.contracted_stride});
+  spec.b_strides.insert(spec.b_strides.end(), {b.contracted_stride, b.free_stride});
+  const auto c = *plan::dot_result(*s.program, *d.eqn, step.results[0]);
+  spec.c_strides = c.batch_strides;
+  spec.c_strides.insert(spec.c_strides.end(), {c.row_stride, c.column_stride});
+  spec.bias = d.has_bias;
+  spec.accumulate = d.accumulates;
+  return spec;
+}
+
+// The library brings its own threads; where it would copy an operand first, our own code is faster.
+bool by_library(const codegen::MatmulSpec& spec) {
+  if (!is_large(spec) || !codegen::can_matmul(spec)) return false;
+  const std::size_t operand = static_cast<std::size_t>(std::min(spec.m, spec.n) * spec.k) * itemsize(spec.dtype);
+  std::size_t matrices = 1;
+  for (std::int64_t n : spec.batch) matrices *= static_cast<std::size_t>(n);
+  constexpr std::size_t many = 8;
+  return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
+}
+
+Product make_product(const codegen::MatmulSpec& spec, int threads) {
+  Product p;
+  p.wakes_threads = is_large(spec);
+  if (by_library(spec)) {
+    p.parts.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, threads));
+  } else {
+    for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, worth_a_part)) {
+      p.parts.emplace_back(call, codegen::can_tile(call.spec) ? codegen::make_tiled_dot(call.spec) : codegen::make_loop_dot(call.spec));
+    }
+  }
+  for (const auto& [call, matmul] : p.parts) p.scratch_stride = std::max(p.scratch_stride, plan::aligned(matmul->scratch_bytes()));
+  return p;
+}
+
+}  // namespace reprise
