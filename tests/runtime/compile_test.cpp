@@ -84,6 +84,18 @@ TEST_CASE("large reductions are split and still agree") {
   check_equal("mean and variance", 1e-4, [](Array v) { return rp::var(v, -1); }, x);
 }
 
+TEST_CASE("division by powers of two is division to the bit") {
+  const Array x = rp::array(std::vector<float>{0.0f, -0.0f, 1.0f, 3.3f, -7e37f, 1e-38f, 1e-45f, 5e-41f, INFINITY, -INFINITY, NAN});
+  for (const float divisor : {8.0f, 0.25f, -2.0f, 3.0f, 1.7014118e38f, 1e-40f, 0.0f}) {
+    INFO(divisor);
+    const auto expected = (x / divisor).to_vector<float>(), got = rp::jit([=](Array v) { return v / divisor; })(x).to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      INFO(i);
+      CHECK((std::isnan(got[i]) ? std::isnan(expected[i]) : got[i] == expected[i] && std::signbit(got[i]) == std::signbit(expected[i])));
+    }
+  }
+}
+
 TEST_CASE("long sums keep their digits") {
   for (std::int64_t n : {2049, 5000, 70000, 100000, 1000003}) {
     INFO(n);

@@ -1,0 +1,82 @@
+// Kernels as LLVM's language: well formed, and no machine's own.
+#include "codegen/kernel_ir.h"
+
+#include <doctest/doctest.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetMachine.h>
+#include <reprise/reprise.h>
+
+#include "codegen/tile_ir.h"
+#include "plan/schedule.h"
+#include "runtime/compile.h"
+
+namespace rp = reprise;
+using rp::Array;
+using namespace rp::codegen;
+
+namespace {
+
+// Kernels of every kind: elementwise, reductions along and over rows, turned tiles, several results.
+rp::plan::Schedule schedule_of_kernels() {
+  const auto loss = [](Array x, Array bias) {
+    const Array shares = rp::nn::softmax(rp::transpose(x) * 2.0f, -1);
+    const Array normed = (x - rp::mean(x, -1, true)) / rp::sqrt(rp::var(x, -1, true) + 1e-6f);
+    return rp::sum(rp::sin(shares)) + rp::sum(rp::tanh(normed + bias)) + rp::sum(rp::exp(rp::transpose(x)) * bias);
+  };
+  const auto traced = rp::make_jaxpr(rp::value_and_grad<0, 1>(loss))(rp::ones({100, 100}), rp::ones({100}));
+  return rp::plan::make_schedule(rp::lowered(*traced.program()), {});
+}
+
+std::unique_ptr<llvm::Module> emit_all(llvm::LLVMContext& context, const VectorTarget& target) {
+  static const rp::plan::Schedule schedule = schedule_of_kernels();
+  auto module = std::make_unique<llvm::Module>("kernels", context);
+  const unsigned lanes = target.vector_bytes / 4;
+  int number = 0;
+  for (const rp::plan::Step& step : schedule.steps) {
+    if (const auto* k = std::get_if<rp::plan::Kernel>(&step.what)) {
+      emit_kernel(*module, "kernel" + std::to_string(number++), *k, rp::plan::loops_of(*k, lanes), lanes, target);
+    }
+  }
+  for (const rp::Dtype d : {rp::float32, rp::float64}) {
+    const std::string name(rp::short_name(d));
+    emit_tile(*module, "tile_" + name, d, tile_rows(target.vector_bytes), target);
+    emit_transpose(*module, "transpose_" + name, d, target);
+  }
+  CHECK(number > 4);
+  return module;
+}
+
+}  // namespace
+
+TEST_CASE("kernels are well formed for every width of vectors") {
+  for (const unsigned bytes : {16u, 32u, 64u}) {
+    llvm::LLVMContext context;
+    CHECK_FALSE(llvm::verifyModule(*emit_all(context, {.vector_bytes = bytes, .libmvec = false})));
+  }
+}
+
+TEST_CASE("the same kernels compile for aarch64") {
+  llvm::InitializeAllTargetInfos();
+  llvm::InitializeAllTargets();
+  llvm::InitializeAllTargetMCs();
+  llvm::InitializeAllAsmPrinters();
+  const std::string triple = "aarch64-unknown-linux-gnu";
+  std::string error;
+  const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (target == nullptr) return;  // an LLVM for this machine only
+  const std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(triple, "generic", "", {}, llvm::Reloc::PIC_));
+  llvm::LLVMContext context;
+  const auto module = emit_all(context, {.vector_bytes = 16, .libmvec = false});
+  module->setTargetTriple(triple);
+  module->setDataLayout(machine->createDataLayout());
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream out(object);
+  llvm::legacy::PassManager passes;
+  REQUIRE_FALSE(machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile));
+  passes.run(*module);
+  CHECK(object.size() > 10'000);
+}
