@@ -316,4 +316,23 @@ std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std:
   return out;
 }
 
+std::vector<std::optional<std::size_t>> stacked_inputs(const Schedule& body, std::size_t first, std::size_t count) {
+  std::vector<std::optional<std::size_t>> out(count);
+  for (const Step& step : body.steps) {
+    const auto* k = std::get_if<Kernel>(&step.what);
+    if (k == nullptr || !is_copy(*k)) continue;
+    const Load& load = k->loads[0];
+    const bool is_whole = load.offset == 0 && k->stores[0].offset == 0 && load.strides == row_major_strides(k->domain) &&
+                          k->size() == body.types[static_cast<std::size_t>(load.root)].size();
+    const auto carried = body.program->in.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto input = std::find(carried, carried + static_cast<std::ptrdiff_t>(count), load.root);
+    const auto stacked = std::find_if(body.outputs.begin() + static_cast<std::ptrdiff_t>(count), body.outputs.end(),
+                                      [&](const View& v) { return v.root == k->stores[0].root; });
+    if (!is_whole || input == carried + static_cast<std::ptrdiff_t>(count) || stacked == body.outputs.end()) continue;
+    if (body.on_host[static_cast<std::size_t>(stacked->root)]) continue;
+    out[static_cast<std::size_t>(input - carried)] = static_cast<std::size_t>(stacked - body.outputs.begin()) - count;
+  }
+  return out;
+}
+
 }  // namespace reprise::plan

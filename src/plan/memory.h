@@ -56,5 +56,7 @@ MemoryPlan plan_memory(const Schedule&, const MemoryRequest&);
 // Of a loop's body: whether output k may be written where input first + k lies, because that has been read for the last
 // time by then.
 std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std::size_t count);
+// The output behind the first `count` that is a copy of input first + k and nothing else, counted from there.
+std::vector<std::optional<std::size_t>> stacked_inputs(const Schedule& body, std::size_t first, std::size_t count);
 
 }  // namespace reprise::plan

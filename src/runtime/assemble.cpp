@@ -48,6 +48,7 @@ class Assembler {
     std::shared_ptr<const codegen::Convolution> convolution;
     std::vector<std::shared_ptr<const Code>> bodies;
     std::vector<bool> in_place;  // carried values that steps update where they lie
+    std::vector<std::optional<std::size_t>> stacks;  // of carried values: the stacked output that holds all of them
     std::vector<plan::CarriedRoots> carried;
     std::size_t scratch_bytes = 0, host_bytes = 0;
     std::size_t library_bytes = 0;
@@ -183,9 +184,14 @@ class Assembler {
     const std::vector<Var> results = carried(e);
     const CarryShape shape = carry_shape(e);
     p.in_place.assign(results.size(), false);
-    if (options_.in_place) p.in_place = plan::updated_in_place(*p.bodies.back()->schedule, shape.first_in, results.size());
+    p.stacks.assign(results.size(), std::nullopt);
+    if (options_.in_place) {
+      const Schedule& body = *p.bodies.back()->schedule;
+      p.in_place = plan::updated_in_place(body, shape.first_in, results.size());
+      p.stacks = plan::stacked_inputs(body, shape.first_in, results.size());
+    }
     for (std::size_t k = 0; k < results.size(); ++k) {
-      if (!p.in_place[k]) {
+      if (!p.in_place[k] && !p.stacks[k]) {
         p.scratch_bytes += aligned(s_.types[at(results[k])].nbytes());
         continue;
       }
@@ -302,9 +308,9 @@ class Assembler {
     const std::vector<Var> results = carried(e);
     for (std::size_t k = 0; k < results.size(); ++k) {
       const std::size_t bytes = s_.types[at(results[k])].nbytes();
-      const bool in_place = prepared_[i].in_place[k];
+      const bool in_place = prepared_[i].in_place[k] || prepared_[i].stacks[k];
       out.push_back({ref(s_.steps[i].operands[shape.first_operand + k]), ref(results[k]), in_place ? ref(results[k]) : scratch(i, spare),
-                     bytes, input_slot(shape.first_in + k), input_slot(shape.inputs + k)});
+                     bytes, input_slot(shape.first_in + k), input_slot(shape.inputs + k), prepared_[i].stacks[k]});
       if (!in_place) spare += aligned(bytes);
     }
     return out;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "codegen/conv.h"
@@ -74,6 +75,8 @@ struct RunScan {
     Ref spare;  // steps write to result and spare in turns, the last to result; the same place where they update it
     std::size_t bytes = 0;
     std::uint32_t in_slot = 0, out_slot = 0;
+    // A stacked output that is the value before each step: a step reads it there and writes the next one behind it.
+    std::optional<std::size_t> stack = {};
   };
   std::vector<Carry> carries;
   std::vector<Input> outputs;        // stacked

@@ -200,15 +200,23 @@ void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_ne
     else if (inner_host.get() != nullptr) inner_host.get()->slots[slot] = position(*context.host, x.from) + i * x.step_bytes;
   };
   inner[arena_slot] = address(slots, r.arena);
-  for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = start(c, slots);
+  const auto index = [&](std::int64_t k) { return static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k); };
+  const auto row = [&](std::size_t stack, std::int64_t k) { return address(slots, r.outputs[stack].from) + index(k) * r.outputs[stack].step_bytes; };
+  for (const RunScan::Carry& c : r.carries) {
+    const bool stacked = c.stack && r.length > 0;
+    inner[c.in_slot] = stacked ? row(*c.stack, 0) : start(c, slots);
+    if (stacked) std::memcpy(inner[c.in_slot], address(slots, c.initial), c.bytes);
+  }
   TeamTrial trial(context.team, is_new_team);
   for (std::int64_t k = 0; k < r.length; ++k) {
-    const auto i = static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
+    const std::size_t i = index(k);
     for (std::size_t n = 0; n < r.inputs.size(); ++n) point(r.inputs[n], r.input_slots[n], i);
     for (std::size_t n = 0; n < r.outputs.size(); ++n) point(r.outputs[n], r.output_slots[n], i);
     if (inner_host.get() != nullptr && k + 1 < r.length) expect_slices(r, *context.host, r.reverse ? i - 1 : i + 1);
     const bool to_result = (r.length - 1 - k) % 2 == 0;
-    for (const RunScan::Carry& c : r.carries) inner[c.out_slot] = address(slots, to_result ? c.result : c.spare);
+    for (const RunScan::Carry& c : r.carries) {
+      inner[c.out_slot] = c.stack && k + 1 < r.length ? row(*c.stack, k + 1) : address(slots, to_result ? c.result : c.spare);
+    }
     run(*r.body, inner.data(), {trial.next(), inner_host.get()});
     for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
   }

@@ -91,6 +91,25 @@ TEST_CASE("a carried value that steps do not change is not copied in each of the
   CHECK(peak_of(f, table, rows) < matrix_bytes + (64 << 10));
 }
 
+TEST_CASE("a carried value that is stacked before each step is written to the stack at once") {
+  for (const std::int64_t length : {0, 1, 2, 9}) {
+    for (const bool reverse : {false, true}) {
+      const auto f = [=](Array start) {
+        const auto step = [](Array c, rp::None) { return std::pair{c * 0.5f + rp::flip(c, 0), std::tuple{c, c, c + 1.0f}}; };
+        return rp::scan(step, start, rp::none, {.length = length, .reverse = reverse});
+      };
+      check_same(f, ramp({40, 3}));
+    }
+  }
+  const auto history = [](Array start) {
+    const auto step = [](Array c, rp::None) { return std::pair{c + 1.0f, c}; };
+    return rp::scan(step, start, rp::none, {.length = 4});
+  };
+  const Array start = ramp({side, side});
+  check_same(history, start);
+  CHECK(peak_of(history, start) < 5 * matrix_bytes + 4096);  // the stack and the last value
+}
+
 TEST_CASE("a while loop updates in place, and a donated start too") {
   const auto f = [](Array x) {
     return rp::while_loop([](Array c) { return rp::max(c) < 40.0f; }, [](Array c) { return c * 1.5f + 1.0f; }, x);
