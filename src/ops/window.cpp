@@ -77,8 +77,9 @@ const Ints* list_of(const Params& params, const char* key) {
   return value == nullptr ? nullptr : std::get_if<Ints>(value);
 }
 
-// The axes of a checked equation.
-WindowAxes axes_of(const Shape& in, const Params& params) {
+}  // namespace
+
+WindowAxes window_axes(const Shape& in, const Params& params) {
   WindowAxes axes(in.size());
   const Ints *base = list_of(params, "base_dilation"), *holes = list_of(params, "window_dilation");
   const auto& padding = params.get<std::vector<Ints>>("padding");
@@ -93,6 +94,9 @@ WindowAxes axes_of(const Shape& in, const Params& params) {
   }
   return axes;
 }
+
+namespace {
+
 Shape out_shape(const char* op, const Type& in, const Params& params) {
   for (const char* key : per_axis_keys) {
     if (const Ints* values = list_of(params, key)) {
@@ -108,7 +112,7 @@ Shape out_shape(const char* op, const Type& in, const Params& params) {
   check_window_values(op, "padding", low, in.shape.size(), smallest);
   check_window_values(op, "padding", high, in.shape.size(), smallest);
   Shape out;
-  for (const WindowAxis& a : axes_of(in.shape, params)) out.push_back(a.out());
+  for (const WindowAxis& a : window_axes(in.shape, params)) out.push_back(a.out());
   return out;
 }
 // The params of the operation with one more axis, over which the window does not move.
@@ -139,7 +143,7 @@ Types window_type(const Types& in, const Params& params) {
 template <class R, Domain domain>
 Arrays window_eval(const Arrays& x, const Params& params, const Types& out) {
   NewArray result(out[0]);
-  const WindowAxes axes = axes_of(x[0].shape(), params);
+  const WindowAxes axes = window_axes(x[0].shape(), params);
   const Shape strides = row_major_strides(x[0].shape());
   elementwise::visit_domain<domain>(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -169,7 +173,7 @@ Tangents window_sum_tangent(const Arrays&, const Tangents& dx, const Arrays&,
 // Windows of the cotangent with holes where the stride jumped.
 Tangents window_sum_transpose(const Tangents& ct, const Primals&, const Types& in,
                               const Params& params) {
-  const WindowAxes axes = axes_of(in[0].shape, params);
+  const WindowAxes axes = window_axes(in[0].shape, params);
   const Pads pads = transposed_padding(axes);
   std::vector<PadDimension> config;
   for (std::size_t d = 0; d < axes.size(); ++d) {
@@ -242,7 +246,7 @@ Types scatter_add_type(const Types& in, const Params& params) {
 Arrays gather_add_eval(const Arrays& x, const Params& params, const Types& out) {
   NewArray result(out[0]);
   const Selection selection(params);
-  const WindowAxes axes = axes_of(x[1].shape(), params);
+  const WindowAxes axes = window_axes(x[1].shape(), params);
   const Shape strides = row_major_strides(x[1].shape());
   visit_floating(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
@@ -267,7 +271,7 @@ Arrays gather_add_eval(const Arrays& x, const Params& params, const Types& out) 
 Arrays scatter_add_eval(const Arrays& x, const Params& params, const Types& out) {
   NewArray result(out[0]);
   const Selection selection(params);
-  const WindowAxes axes = axes_of(x[1].shape(), params);
+  const WindowAxes axes = window_axes(x[1].shape(), params);
   const Shape strides = row_major_strides(x[1].shape());
   visit_floating(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);

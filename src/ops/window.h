@@ -35,6 +35,8 @@ struct WindowAxis {
   }
 };
 using WindowAxes = std::vector<WindowAxis>;
+// The axes of a checked equation on an operand of this shape; dilations that are left out are 1.
+WindowAxes window_axes(const Shape& in, const Params& params);
 
 // Throws TypeError unless there is one value per axis, within [smallest, 2^31).
 void check_window_values(const char* op, const char* what, const Ints& values, std::size_t ndim,

@@ -6,7 +6,9 @@
 #include "base/dtype.h"
 #include "ops/random.h"
 #include "ops/records.h"
-#include "ops/window.h"
+#include "ops/reduce.h"
+#include "plan/expand_window.h"
+#include "plan/reduction.h"
 #include "program/trace.h"
 #include "transform/rewrite.h"
 
@@ -16,7 +18,6 @@ namespace {
 using namespace lax;  // NOLINT: expansions read like formulas
 
 constexpr std::int64_t worth_a_kernel = 256;  // elements: fewer are evaluated as they are
-constexpr std::int64_t most_taps = 64;        // elements of a window, each read by itself
 
 // ------------------------------------------------------------------------------------------ draws
 bool is_expandable_draw(const Equation& e, const Type& keys, const Type& out) {
@@ -44,75 +45,55 @@ Array draw(const Array& keys, const Type& out) {
   return convert(threefry_bits(k0, k1, position), out.dtype);
 }
 
-// ---------------------------------------------------------------------------------------- windows
-const Primitive* step_of(const Equation& e) {
-  if (e.prim == &reduce_window_max_p) return &max_p;
-  if (e.prim == &reduce_window_min_p) return &min_p;
-  return e.prim == &reduce_window_sum_p ? &add_p : nullptr;
+// -------------------------------------------------------------------------------------- positions
+bool is_expandable_position(const Equation& e, const Type& x) {
+  if (e.prim != &argmax_p && e.prim != &argmin_p) return false;
+  const std::int64_t n = x.shape[static_cast<std::size_t>(e.params.get<Ints>("axes")[0])];
+  return x.size() >= worth_a_kernel && n > 1;
 }
 
-bool is_expandable_window(const Equation& e, const Type& x, const Type& out) {
-  if (step_of(e) == nullptr || out.size() < worth_a_kernel || !is_floating(x.dtype)) return false;
-  std::int64_t taps = 1;
-  for (std::int64_t w : e.params.get<Ints>("window_dimensions")) taps *= std::min(w, most_taps + 1);
-  const auto& padding = e.params.get<std::vector<Ints>>("padding");
-  return taps <= most_taps &&
-         std::all_of(padding.begin(), padding.end(), [](const Ints& p) { return p[0] >= 0 && p[1] >= 0; });
+// The smallest of `index` where x is NaN, or the extreme if there is no NaN; both along one axis. Also the extreme.
+struct Extreme {
+  Array value, index;
+};
+Extreme first_extreme(const Equation& e, const Array& x, const Array& index, std::int64_t axis) {
+  const Array value = e.prim == &argmax_p ? reduce_max(x, {axis}) : reduce_min(x, {axis});
+  const Array everywhere = broadcast_in_dim(value, x.shape(), other_axes(x.ndim(), {axis}));
+  Array chosen = eq(x, everywhere);
+  if (is_floating(x.dtype())) chosen = bitwise_or(chosen, ne(x, x));
+  const double none = index.dtype() == Dtype::i32 ? std::numeric_limits<std::int32_t>::max() : 0x1p62;
+  const Array otherwise = filled(x.shape(), make_literal(index.dtype(), none));
+  return {value, reduce_min(select_n(chosen, {otherwise, index}), {axis})};
 }
 
-// Some programs in text form leave out dilations of 1.
-Ints dilation_of(const Equation& e, const char* key) {
-  const Attr* given = e.params.find(key);
-  const Ints* values = given == nullptr ? nullptr : std::get_if<Ints>(given);
-  return values == nullptr ? Ints(e.params.get<Ints>("window_dimensions").size(), 1) : *values;
-}
-
-// The operand with its holes and borders filled by what does not change the result.
-Array padded(const Array& x, const Equation& e) {
-  const auto& padding = e.params.get<std::vector<Ints>>("padding");
-  const Ints holes = dilation_of(e, "base_dilation");
-  std::vector<PadDimension> config;
-  bool changes = false;
-  for (std::size_t d = 0; d < padding.size(); ++d) {
-    config.push_back({padding[d][0], padding[d][1], holes[d] - 1});
-    changes |= padding[d][0] != 0 || padding[d][1] != 0 || holes[d] != 1;
+// Long rows are searched in parts that threads can share, then the parts' extremes.
+Array position(const Array& x, const Equation& e) {
+  const std::int64_t axis = e.params.get<Ints>("axes")[0];
+  const std::int64_t n = x.shape(axis);
+  const Dtype counts = n <= std::numeric_limits<std::int32_t>::max() ? Dtype::i32 : Dtype::i64;
+  Array index = iota(counts, x.shape(), axis), values = x;
+  const bool is_row = element_count({x.shape().begin() + axis + 1, x.shape().end()}) == 1;
+  const std::int64_t part = is_row && n > long_row ? divisor_near(n, long_row / 4) : n;
+  if (part < n) {
+    Shape parts = x.shape();
+    parts[static_cast<std::size_t>(axis)] = n / part;
+    parts.insert(parts.begin() + axis + 1, part);
+    const Extreme found = first_extreme(e, reshape(x, parts), reshape(index, parts), axis + 1);
+    values = found.value;
+    index = found.index;
   }
-  if (!changes) return x;
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double neutral = e.prim == &reduce_window_sum_p ? 0 : e.prim == &reduce_window_max_p ? -infinity : infinity;
-  return pad(x, const_like(x, neutral), config);
-}
-
-// The window's elements in row-major order, each for all windows at once.
-Array reduce_window(const Array& x, const Equation& e, const Shape& out) {
-  const Array whole = padded(x, e);
-  const auto& window = e.params.get<Ints>("window_dimensions");
-  const auto& strides = e.params.get<Ints>("window_strides");
-  const Ints dilation = dilation_of(e, "window_dilation");
-  std::optional<Array> result;
-  Ints tap(window.size(), 0);
-  for (bool more = true; more;) {
-    Ints first(tap.size()), limit(tap.size());
-    for (std::size_t d = 0; d < tap.size(); ++d) {
-      first[d] = tap[d] * dilation[d];
-      limit[d] = first[d] + (out[d] - 1) * strides[d] + 1;
-    }
-    const Array element = slice(whole, first, limit, strides);
-    result = result ? step_of(e)->bind1({*result, element}) : element;
-    more = false;
-    for (std::size_t d = tap.size(); d-- > 0 && !more;) {
-      more = ++tap[d] < window[d];
-      if (!more) tap[d] = 0;
-    }
-  }
-  return *result;
+  return convert(first_extreme(e, values, index, axis).index, e.params.get<Dtype>("index_dtype"));
 }
 
 // -------------------------------------------------------------------------------------- the pass
-FlatFunction expansion_of(const Equation& e, const Type& in, const Type& out) {
-  if (is_expandable_draw(e, in, out)) return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
-  if (is_expandable_window(e, in, out)) return [&](const Arrays& x) { return Arrays{reduce_window(x[0], e, out.shape)}; };
+FlatFunction expansion_of(const Equation& e, const std::vector<Type>& in, const Type& out) {
+  if (in.size() == 1 && is_expandable_draw(e, in[0], out)) return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
+  if (in.size() == 1 && is_expandable_position(e, in[0])) return [&](const Arrays& x) { return Arrays{position(x[0], e)}; };
+  if (std::max(in[0].size(), out.size()) >= worth_a_kernel) return window_expansion(e, in, out);
   return nullptr;
+}
+bool is_candidate(const Equation& e) {
+  return !e.in.empty() && e.out.size() == 1 && std::all_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
 }
 
 }  // namespace
@@ -123,14 +104,15 @@ Program expand(const Program& p) {
     Equation now = e;
     now.in = rewrite.read_all(e.in);
     now.params = map_programs(e.params, "expand", expand);
-    const bool is_unary = e.in.size() == 1 && e.in[0].is_var() && e.out.size() == 1;
-    const FlatFunction f = is_unary ? expansion_of(e, p.type(e.in[0]), p.type(e.out[0])) : nullptr;
+    std::vector<Type> in;
+    for (const Atom& a : e.in) in.push_back(p.type(a));
+    const FlatFunction f = is_candidate(e) ? expansion_of(e, in, p.type(e.out[0])) : nullptr;
     if (!f) {
       rewrite.append(std::move(now));
       continue;
     }
     const AtEquation at(e.at);
-    const Traced traced = trace(f, {p.type(e.in[0])}, {.transform = "expand", .body = true});
+    const Traced traced = trace(f, in, {.transform = "expand", .body = true});
     rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
   }
   return rewrite.finish();

@@ -9,8 +9,6 @@
 namespace reprise::plan {
 namespace {
 
-constexpr std::int64_t long_row = 16384;  // elements; longer ones are summed in parts
-
 bool is_reduction(const Equation& e) {
   return e.prim == &reduce_sum_p || e.prim == &reduce_max_p || e.prim == &reduce_min_p ||
          e.prim == &reduce_prod_p || e.prim == &reduce_and_p || e.prim == &reduce_or_p;
@@ -38,13 +36,6 @@ std::vector<Run> runs_of(const Equation& e, const Shape& shape) {
     runs.back().end = d + 1;
   }
   return runs;
-}
-
-std::int64_t divisor_near(std::int64_t n, std::int64_t wanted) {
-  for (std::int64_t d = wanted; d > 64; --d) {
-    if (n % d == 0) return d;
-  }
-  return n;
 }
 
 class SplitReductions {
@@ -121,6 +112,13 @@ class SplitReductions {
 };
 
 }  // namespace
+
+std::int64_t divisor_near(std::int64_t n, std::int64_t wanted) {
+  for (std::int64_t d = wanted; d > 64; --d) {
+    if (n % d == 0) return d;
+  }
+  return n;
+}
 
 std::optional<Reduction> reduction_of(const Program& p, const Equation& e) {
   if (!is_reduction(e) || !e.in[0].is_var()) return std::nullopt;
