@@ -12,7 +12,7 @@ namespace {
 const EquationRow* row_of(const Primitive& prim) {
   static const auto rows = [] {
     std::unordered_map<const Primitive*, const EquationRow*> all;
-    for (const auto& family : {index_rows()}) {
+    for (const auto& family : {index_rows(), cumulative_rows()}) {
       for (const EquationRow& row : family) all.emplace(row.prim, &row);
     }
     return all;

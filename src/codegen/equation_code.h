@@ -23,7 +23,8 @@ struct EquationRow {
   EmittedKernel (*emit)(llvm::Module&, const std::string& name, const EquationKernel&, const VectorTarget&);
 };
 
-std::span<const EquationRow> index_rows();  // index_ir.cpp
+std::span<const EquationRow> index_rows();       // index_ir.cpp
+std::span<const EquationRow> cumulative_rows();  // cumulative_ir.cpp
 
 // Rows of columns, each element made alone with about one operation; cut by rows, or by columns if there is but one row.
 plan::Loops loops_over(std::int64_t rows, std::int64_t columns);

@@ -6,6 +6,7 @@
 #include "program/primitive.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -54,7 +55,7 @@ struct Product {
       return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
   }
 };
-struct Largest {  // NaN wins
+struct Largest {  // NaN wins, +0 is larger than -0
   template <class T>
   static T neutral() {
     if constexpr (std::is_floating_point_v<T>)
@@ -64,7 +65,8 @@ struct Largest {  // NaN wins
   }
   template <class T>
   static T combine(T a, T b) {
-    return a > b || a != a ? a : b;
+    if constexpr (std::is_floating_point_v<T>) return a > b || a != a || (a == b && std::signbit(b)) ? a : b;
+    return a > b ? a : b;
   }
 };
 struct Smallest {
@@ -77,7 +79,8 @@ struct Smallest {
   }
   template <class T>
   static T combine(T a, T b) {
-    return a < b || a != a ? a : b;
+    if constexpr (std::is_floating_point_v<T>) return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
+    return a < b ? a : b;
   }
 };
 

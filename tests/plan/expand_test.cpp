@@ -2,11 +2,11 @@
 #include <doctest/doctest.h>
 #include <reprise/reprise.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <limits>
 
 #include "ops/random.h"
+#include "same_bits.h"
 
 namespace rp = reprise;
 namespace lax = reprise::lax;
@@ -14,19 +14,6 @@ using rp::Array;
 
 namespace {
 
-template <class F, class... A>
-void check_same_bits(F f, const A&... args) {
-  const Array expected = f(args...), got = rp::jit(f)(args...);
-  CHECK(got.type() == expected.type());
-  const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
-  REQUIRE(a.size() == b.size());
-  std::size_t different = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] && std::signbit(a[i]) == std::signbit(b[i]);
-    if (!same && (a[i] == a[i] || b[i] == b[i])) ++different;
-  }
-  CHECK(different == 0);
-}
 template <class F, class... A>
 std::string plan_of(F f, const A&... args) {
   return rp::jit(f).lower(args...).compile().as_text();
@@ -89,35 +76,18 @@ TEST_CASE("compiled windows are the evaluator's, whatever their geometry") {
   }
 }
 
-namespace {
-
-// Small numbers with many ties, both zeros, infinities and NaN.
-Array with_ties(const rp::Shape& shape, bool with_nan = true) {
-  std::int64_t n = 1;
-  for (std::int64_t d : shape) n *= d;
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < n; ++i) values.push_back(static_cast<float>((i * 7919) % 13) - 6.f);
-  for (std::int64_t i = 0; i < n; i += 7) values[static_cast<std::size_t>(i)] = i % 2 == 0 ? -0.f : 0.f;
-  for (std::int64_t i = 5; i < n; i += 53) values[static_cast<std::size_t>(i)] = std::numeric_limits<float>::infinity();
-  for (std::int64_t i = 9; i < n; i += 41) values[static_cast<std::size_t>(i)] = -std::numeric_limits<float>::infinity();
-  for (std::int64_t i = 11; with_nan && i < n; i += 97) values[static_cast<std::size_t>(i)] = std::numeric_limits<float>::quiet_NaN();
-  return rp::array(values).reshape(shape);
-}
-
-}  // namespace
-
 TEST_CASE("compiled positions of extremes are the evaluator's") {
   for (const rp::Shape& shape : {rp::Shape{1031}, rp::Shape{17, 67}, rp::Shape{9, 5, 33}, rp::Shape{2, 40000}, rp::Shape{3, 20011, 1}, rp::Shape{700, 3}, rp::Shape{300, 1}}) {
     for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(shape.size()); ++axis) {
       INFO(shape.size(), " dimensions, axis ", axis);
       for (const bool with_nan : {true, false}) {
-        const Array x = with_ties(shape, with_nan);
+        const Array x = numbers_with_ties(shape, with_nan);
         for (rp::Dtype d : {rp::float32, rp::float64, rp::float16, rp::bfloat16}) {
           check_same_bits([&](Array v) { return lax::argmax(v, axis); }, x.astype(d));
           check_same_bits([&](Array v) { return lax::argmin(v, axis); }, x.astype(d));
         }
       }
-      const Array whole = rp::clip(with_ties(shape, false), -6.f, 6.f);
+      const Array whole = rp::clip(numbers_with_ties(shape, false), -6.f, 6.f);
       for (rp::Dtype d : {rp::int8, rp::int32, rp::int64, rp::uint8, rp::uint32, rp::bool_}) {
         check_same_bits([&](Array v) { return lax::argmax(v, axis, rp::int64); }, whole.astype(d));
         check_same_bits([&](Array v) { return lax::argmin(v, axis, rp::uint8); }, whole.astype(d));
@@ -157,7 +127,7 @@ TEST_CASE("compiled gradients of pooling are the evaluator's, whatever the windo
       INFO(w.window_dimensions[1], " ", w.window_dimensions[2], " ", w.window_dimensions[3]);
       for (const bool with_nan : {true, false}) {
         for (rp::Dtype d : {rp::float32, rp::float64, rp::bfloat16, rp::float16}) {
-          const Array x = with_ties(shape, with_nan).astype(d);
+          const Array x = numbers_with_ties(shape, with_nan).astype(d);
           const auto pulled = [&](const auto& pool) {
             return [&, pool](Array v) {
               const auto [y, back] = rp::vjp(pool, v);
@@ -169,7 +139,7 @@ TEST_CASE("compiled gradients of pooling are the evaluator's, whatever the windo
           const auto pushed = [&](Array v, Array t) {
             return rp::jvp([&](Array u) { return lax::reduce_window_max(u, w); }, std::tuple{v}, std::tuple{t}).second;
           };
-          check_same_bits(pushed, x, with_ties(shape, false).astype(d));
+          check_same_bits(pushed, x, numbers_with_ties(shape, false).astype(d));
         }
       }
     }
@@ -179,7 +149,7 @@ TEST_CASE("compiled gradients of pooling are the evaluator's, whatever the windo
 TEST_CASE("the gradient of pooling without overlap takes no memory besides") {
   const lax::WindowDimensions w{{1, 2, 2, 1}, {1, 2, 2, 1}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}}};
   const auto step = [&](Array v, Array ct) { return std::get<0>(rp::vjp([&](Array u) { return lax::reduce_window_max(u, w); }, v).second(ct)); };
-  const Array x = with_ties({2, 8, 8, 64}), ct = rp::ones({2, 4, 4, 64});
+  const Array x = numbers_with_ties({2, 8, 8, 64}), ct = rp::ones({2, 4, 4, 64});
   const auto compiled = rp::jit(step).lower(x, ct).compile();
   CHECK(compiled.as_text().find("evaluate") == std::string::npos);
   CHECK(compiled.memory_analysis().temp_bytes == 0);
