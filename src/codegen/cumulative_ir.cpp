@@ -27,7 +27,6 @@ using Values = std::vector<Value*>;
 
 constexpr std::int64_t block = 64;         // steps, as the evaluator has it
 constexpr unsigned column_vectors = 4;     // of neighbouring columns, walked together: what one read brings near is used
-constexpr std::int64_t item_elements = 16384;
 
 template <class R>
 Literal neutral_of(Dtype d) {
@@ -98,22 +97,11 @@ class CumulativeEmitter {
     }
     code_.loop(args.row_begin, args.row_end, 1, [&](Value* i) { (this->*unit)(i); });
     b_.CreateRetVoid();
-    out.loops = loops(units, elements);
+    out.loops = unit_loops(units, elements);
     return out;
   }
 
  private:
-  static plan::Loops loops(std::int64_t units, std::int64_t elements) {
-    plan::Loops l = loops_over(units, elements);
-    l.columns = 1;
-    l.by_columns = false;
-    l.block = std::clamp<std::int64_t>(item_elements / elements, 1, units);
-    l.items = ceil_div(units, l.block);
-    l.fine_block = std::min(l.block, ceil_div(units, std::min<std::int64_t>(8, units)));
-    l.fine_items = ceil_div(units, l.fine_block);
-    return l;
-  }
-
   // ------------------------------------------------------------------------------------- elements
   Value* combine(Value* a, Value* b) {
     const Type t{sum_, {}};

@@ -12,7 +12,7 @@ namespace {
 const EquationRow* row_of(const Primitive& prim) {
   static const auto rows = [] {
     std::unordered_map<const Primitive*, const EquationRow*> all;
-    for (const auto& family : {index_rows(), cumulative_rows()}) {
+    for (const auto& family : {index_rows(), cumulative_rows(), sort_rows()}) {
       for (const EquationRow& row : family) all.emplace(row.prim, &row);
     }
     return all;
@@ -45,6 +45,15 @@ plan::Loops loops_over(std::int64_t rows, std::int64_t columns) {
   l.fine_block = std::min(l.block, l.fine_block);
   l.fine_items = ceil_div(l.by_columns ? columns : rows, l.fine_block);
   l.is_worth_a_team = elements >= worth_a_team;
+  return l;
+}
+
+plan::Loops unit_loops(std::int64_t units, std::int64_t operations) {
+  plan::Loops l = loops_over(units, operations);
+  l.columns = 1;
+  if (!l.by_columns) return l;
+  l.by_columns = false;
+  l.block = l.items = l.fine_block = l.fine_items = 1;
   return l;
 }
 
