@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "base/dtype.h"
 #include "codegen/sort_ir.h"
@@ -39,6 +40,10 @@ class RadixSort : SortCode {
   struct Buffers {
     Value *keys, *positions;  // positions: of several operands
   };
+  struct KeyBuffer {
+    std::optional<std::size_t> lender;  // the result whose place it takes
+    std::size_t offset = 0;             // in scratch memory, without one
+  };
   std::size_t place_buffers() {
     const auto n = static_cast<std::size_t>(shape_.n);
     std::size_t bytes = 0;
@@ -49,21 +54,37 @@ class RadixSort : SortCode {
       return here;
     };
     tables_ = reserve(static_cast<std::size_t>(most_digits()) * table() * 4);
-    keys_[0] = reserve(n * key_bytes_);
-    // A dense result of one operand is the second buffer itself.
-    if (!has_dense_result()) keys_[1] = reserve(n * key_bytes_);
+    find_lenders();
+    for (KeyBuffer& k : keys_) {
+      if (!k.lender) k.offset = reserve(n * key_bytes_);
+    }
     if (!shape_.is_alone()) {
       positions_[0] = reserve(n * 4);
       positions_[1] = reserve(n * 4);
     }
     return bytes;
   }
-  bool has_dense_result() const { return shape_.is_alone() && shape_.inner == 1; }
+  // Results that are dense along the run are written last: until then keys may stand there. One operand reads its keys
+  // from there in the end, so that they must lie as the result does.
+  void find_lenders() {
+    if (shape_.inner != 1) return;
+    if (shape_.is_alone()) {
+      keys_[1].lender = 0;
+      return;
+    }
+    std::size_t next = 0;
+    for (std::size_t k = 0; k < shape_.dtypes.size() && next < std::size(keys_); ++k) {
+      if (itemsize(shape_.dtypes[k]) >= key_bytes_) keys_[next++].lender = k;
+    }
+  }
   std::int64_t digits(Dtype d) const { return (static_cast<std::int64_t>(8 * itemsize(d)) + digit_bits_ - 1) / digit_bits_; }
   std::int64_t most_digits() const { return (static_cast<std::int64_t>(8 * key_bytes_) + digit_bits_ - 1) / digit_bits_; }
   std::size_t table() const { return std::size_t{1} << digit_bits_; }
 
   Value* buffer(std::size_t offset) { return b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, offset); }
+  Value* keys_at(const KeyBuffer& k, Value* first) {
+    return k.lender ? b_.CreateGEP(bits(shape_.dtypes[*k.lender]), out_[*k.lender], first) : buffer(k.offset);
+  }
   Value* key_place(Value* keys, Dtype d, Value* i) { return b_.CreateGEP(bits(d), keys, i); }
   Value* position_place(Value* positions, Value* i) { return b_.CreateGEP(b_.getInt32Ty(), positions, i); }
   Value* load_position(Value* positions, Value* i) {
@@ -73,8 +94,7 @@ class RadixSort : SortCode {
   // ------------------------------------------------------------------------------------------- runs
   void sort_alone(Value* first) {
     const Dtype d = shape_.dtypes[0];
-    Value* const result = b_.CreateGEP(bits(d), out_[0], first);
-    const Buffers a{buffer(keys_[0]), nullptr}, b{has_dense_result() ? result : buffer(keys_[1]), nullptr};
+    const Buffers a{keys_at(keys_[0], first), nullptr}, b{keys_at(keys_[1], first), nullptr};
     clear_tables(d);
     const auto read = code_.loop(code_.i64(0), code_.i64(shape_.n), 1, {b_.getFalse()}, [&](Value* i, const Values& special) {
       Value* const x = b_.CreateAlignedLoad(bits(d), place(in_[0], d, first, i), align(d));
@@ -91,7 +111,7 @@ class RadixSort : SortCode {
 
   // By the last key, then by the one before, and so on: equal ones keep their order.
   void sort_positions(Value* first) {
-    Buffers a{buffer(keys_[0]), buffer(positions_[0])}, b{buffer(keys_[1]), buffer(positions_[1])};
+    Buffers a{keys_at(keys_[0], first), buffer(positions_[0])}, b{keys_at(keys_[1], first), buffer(positions_[1])};
     for (std::size_t k = shape_.keys; k-- > 0;) {
       const Dtype d = shape_.dtypes[k];
       const bool is_first = k + 1 == shape_.keys;
@@ -186,7 +206,8 @@ class RadixSort : SortCode {
   }
 
   std::int64_t digit_bits_;
-  std::size_t key_bytes_ = 1, tables_ = 0, keys_[2] = {0, 0}, positions_[2] = {0, 0};
+  std::size_t key_bytes_ = 1, tables_ = 0, positions_[2] = {0, 0};
+  KeyBuffer keys_[2];
   Value* scratch_ = nullptr;
 };
 

@@ -10,11 +10,13 @@
 #include <llvm/Target/TargetMachine.h>
 #include <reprise/reprise.h>
 
+#include "codegen/equation_code.h"
 #include "codegen/tile_ir.h"
 #include "plan/schedule.h"
 #include "runtime/compile.h"
 
 namespace rp = reprise;
+namespace lax = reprise::lax;
 using rp::Array;
 using namespace rp::codegen;
 
@@ -29,6 +31,32 @@ rp::plan::Schedule schedule_of_kernels() {
   };
   const auto traced = rp::make_jaxpr(rp::value_and_grad<0, 1>(loss))(rp::ones({100, 100}), rp::ones({100}));
   return rp::plan::make_schedule(rp::lowered(*traced.program()), {});
+}
+
+// Equations with code of their own: cumulative operations along rows short and long and along columns, sorts by networks
+// and by digits, with one operand and several.
+rp::plan::Schedule schedule_of_equations() {
+  const auto all = [](Array x, Array y) {
+    const Array sums = rp::cumsum(x, 1) + rp::cumsum(x, 0), last = lax::cummax(y.reshape({4, 2500}), 1, true);
+    const rp::Arrays by_two = lax::sort({x, rp::sin(x), rp::cos(x)}, 1, 2), flat = lax::sort({y, rp::sin(y)}, 0, 1);
+    return std::vector<Array>{sums, last, lax::sort({x}, 0)[0], lax::sort({y}, 0)[0], by_two[2], flat[1]};
+  };
+  const auto traced = rp::make_jaxpr(all)(rp::ones({100, 50}), rp::ones({10000}));
+  return rp::plan::make_schedule(rp::lowered(*traced.program()), {});
+}
+int emit_equations(llvm::Module& module, const VectorTarget& target) {
+  static const rp::plan::Schedule schedule = schedule_of_equations();
+  int number = 0;
+  for (const rp::plan::Step& step : schedule.steps) {
+    const auto* e = std::get_if<rp::plan::EvalStep>(&step.what);
+    if (e == nullptr) continue;
+    EquationKernel k{e->eqn, {}, {}};
+    for (const rp::Atom& a : e->eqn->in) k.in.push_back(schedule.program->type(a));
+    for (rp::Var v : e->eqn->out) k.out.push_back(schedule.program->type(v));
+    REQUIRE(has_code(k));
+    emit_equation(module, "equation" + std::to_string(number++), k, target);
+  }
+  return number;
 }
 
 std::unique_ptr<llvm::Module> emit_all(llvm::LLVMContext& context, const VectorTarget& target) {
@@ -47,6 +75,7 @@ std::unique_ptr<llvm::Module> emit_all(llvm::LLVMContext& context, const VectorT
     emit_transpose(*module, "transpose_" + name, d, target);
   }
   CHECK(number > 4);
+  CHECK(emit_equations(*module, target) == 7);
   return module;
 }
 
