@@ -68,6 +68,49 @@ void CodeBlocks::if_true(Value* condition, const std::function<void()>& body) {
   b_.SetInsertPoint(after);
 }
 
+void CodeBlocks::if_else(Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise) {
+  llvm::Function* f = b_.GetInsertBlock()->getParent();
+  auto* inside = llvm::BasicBlock::Create(b_.getContext(), "then", f);
+  auto* outside = llvm::BasicBlock::Create(b_.getContext(), "else", f);
+  auto* after = llvm::BasicBlock::Create(b_.getContext(), "endif", f);
+  b_.CreateCondBr(condition, inside, outside);
+  b_.SetInsertPoint(inside);
+  body();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(outside);
+  otherwise();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+void CodeBlocks::pieces(Value* begin, Value* end, unsigned lanes, std::int64_t rest,
+                        const std::function<void(Value*, unsigned)>& body) {
+  constexpr unsigned together = 4;
+  const auto four = [&](Value* i) {
+    for (unsigned k = 0; k < together; ++k) body(b_.CreateAdd(i, i64(k * lanes)), lanes);
+  };
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(b_.CreateSub(end, begin));
+  if (known == nullptr) {
+    Value* i = loop(begin, end, together * lanes, four);
+    i = loop(i, end, lanes, [&](Value* at) { body(at, lanes); });
+    for (unsigned n = lanes / 2; n > 0; n /= 2) {
+      if ((rest & n) != 0) i = loop(i, end, n, [&](Value* at) { body(at, n); });
+    }
+    return;
+  }
+  const std::int64_t length = known->getSExtValue(), step = together * lanes;
+  const std::int64_t in_loop = length >= 2 * step ? length / step * step : 0;
+  if (in_loop > 0) loop(begin, b_.CreateAdd(begin, i64(in_loop)), step, four);
+  Value* i = b_.CreateAdd(begin, i64(in_loop));
+  std::int64_t left = length - in_loop;
+  for (unsigned n = lanes; n > 0; n /= 2) {
+    for (; left >= n; left -= n) {
+      body(i, n);
+      i = b_.CreateAdd(i, i64(n));
+    }
+  }
+}
+
 llvm::Function* new_function(llvm::Module& module, llvm::IRBuilderBase& b, const std::string& name,
                              const std::vector<llvm::Type*>& parameters) {
   auto* type = llvm::FunctionType::get(b.getVoidTy(), parameters, false);

@@ -39,6 +39,11 @@ class CodeBlocks {
   llvm::Value* loop(llvm::Value* begin, llvm::Value* end, std::int64_t step,
                     const std::function<void(llvm::Value* i)>& body);
   void if_true(llvm::Value* condition, const std::function<void()>& body);
+  void if_else(llvm::Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise);
+  // body(i, n) for all of [begin, end), n elements at a time: `lanes` in a loop, what is left in halves, quarters and so on.
+  // `rest`: the sum of those that may be left; lanes - 1 if nothing is known of the length.
+  void pieces(llvm::Value* begin, llvm::Value* end, unsigned lanes, std::int64_t rest,
+              const std::function<void(llvm::Value* i, unsigned n)>& body);
 
  private:
   llvm::IRBuilderBase& b_;

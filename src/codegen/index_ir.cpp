@@ -1,7 +1,26 @@
-#include "codegen/equation_code.h"
+#include "codegen/index_ir.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "ops/records.h"
 
 namespace reprise::codegen {
+namespace {
 
-std::span<const EquationRow> index_rows() { return {}; }
+// Literals as start indices are part of the code; an array that is one has no memory to read.
+template <std::size_t arrays>
+bool are_in_memory(const EquationKernel& k) {
+  const auto begin = k.eqn->in.begin();
+  return itemsize(k.out[0].dtype) > 0 && std::all_of(begin, begin + arrays, [](const Atom& a) { return a.is_var(); });
+}
+
+}  // namespace
+
+std::span<const EquationRow> index_rows() {
+  static constexpr EquationRow rows[] = {{&gather_p, are_in_memory<2>, emit_gather},
+                                         {&dynamic_slice_p, are_in_memory<1>, emit_gather}};
+  return rows;
+}
 
 }  // namespace reprise::codegen

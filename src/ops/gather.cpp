@@ -175,7 +175,8 @@ void check_dimension_numbers(const char* op, const NamedTuple& names,
 void check_slice_sizes(const char* op, const GatherDimensionNumbers& n, const Type& operand,
                        const Type& indices, const Ints& slice_sizes) {
   bool fits = slice_sizes.size() == operand.shape.size();
-  const bool no_windows = indices.size() == 0;
+  const bool no_windows =
+      std::any_of(indices.shape.begin(), indices.shape.end() - 1, [](std::int64_t size) { return size == 0; });
   for (std::int64_t d = 0; fits && d < operand.ndim(); ++d) {
     const std::int64_t size = slice_sizes[at(d)];
     fits = size >= 0 && (no_windows || size <= operand.shape[at(d)]);
@@ -251,12 +252,15 @@ Attr fill_attr(Dtype dtype, const std::optional<double>& given) {
   });
 }
 
-void store_fill(const Attr* given, Dtype dtype, std::byte* element) {
+}  // namespace
+
+void store_fill(const Params& params, Dtype dtype, std::byte* element) {
   if (dtype == Dtype::float0) return;
   if (dtype == Dtype::key) {
     std::memset(element, 0xff, itemsize(dtype));
     return;
   }
+  const Attr* given = params.find("fill_value");
   const Attr fill = given != nullptr ? *given : Attr(None{});
   Literal literal = make_literal(dtype, 0);
   const auto* integer = std::get_if<std::int64_t>(&fill);
@@ -276,8 +280,6 @@ void store_fill(const Attr* given, Dtype dtype, std::byte* element) {
   }
   store_literal(literal, element);
 }
-
-}  // namespace
 
 Params gather_params(const GatherDimensionNumbers& numbers, const Ints& slice_sizes,
                      const GatherOptions& options, Dtype dtype) {
@@ -320,7 +322,7 @@ Arrays gather_eval(const Arrays& x, const Params& params, const Types& out) {
   const std::vector<Loop> fillings =
       merged_loops(Shape(windows.sizes.size(), 0), windows.window_strides, windows.sizes);
   std::byte filling[8] = {};
-  if (fills) store_fill(params.find("fill_value"), out[0].dtype, filling);
+  if (fills) store_fill(params, out[0].dtype, filling);
   const std::size_t width = itemsize(out[0].dtype);
   const auto w = static_cast<std::int64_t>(width);
   for_each_window(

@@ -33,6 +33,9 @@ lax::GatherScatterMode mode_of(const Params& params);
 Params gather_params(const lax::GatherDimensionNumbers& numbers, const Ints& slice_sizes,
                      const lax::GatherOptions& options, Dtype dtype);
 
+// What gather puts where an index vector points outside, as one element of the dtype.
+void store_fill(const Params& params, Dtype dtype, std::byte* element);
+
 // All elements as 64-bit integers; unsigned ones that do not fit become the largest.
 Ints index_values(const Array& indices);
 

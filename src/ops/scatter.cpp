@@ -32,7 +32,8 @@ ScatterOptions options_of(const Params& params) {
   return {mode_of(params), params.get<bool>("indices_are_sorted"),
           params.get<bool>("unique_indices")};
 }
-// The gather that reads what the scatter writes.
+}  // namespace
+
 GatherDimensionNumbers inverse(const ScatterDimensionNumbers& n) {
   return {n.update_window_dims, n.inserted_window_dims, n.scatter_dims_to_operand_dims,
           n.operand_batching_dims, n.scatter_indices_batching_dims};
@@ -49,8 +50,6 @@ Ints slice_sizes_of(const ScatterDimensionNumbers& n, std::int64_t ndim, const S
   }
   return sizes;
 }
-
-}  // namespace
 
 // --------------------------------------------------------------------------------- texts, params
 std::string ScatterNumbers::text() const {

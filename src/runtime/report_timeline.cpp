@@ -139,11 +139,13 @@ std::string reason_to_keep(const Equation* maker) {
 }
 
 struct Describe {
+  const Instruction& instruction;
   std::string operator()(const plan::Kernel&) const { return "kernel"; }
   std::string operator()(const plan::DotStep& d) const { return product_text(d); }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
   std::string operator()(const plan::EvalStep& e) const {
-    return std::string("evaluate ") + e.eqn->prim->name;
+    if (std::holds_alternative<RunConv>(instruction)) return "convolution";
+    return std::holds_alternative<RunKernel>(instruction) ? "kernel" : str("evaluate ", e.eqn->prim->name);
   }
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
 };
@@ -318,8 +320,7 @@ class LevelWriter {
   void add_step(std::size_t i) {
     const plan::Step& step = s_.steps[i];
     TimelineStep row;
-    const bool is_convolution = std::holds_alternative<RunConv>(level_.code.instructions[i]);
-    row.what = is_convolution ? "convolution" : std::visit(Describe{}, step.what);
+    row.what = std::visit(Describe{level_.code.instructions[i]}, step.what);
     row.operations = operations(step);
     row.stage = stages_[i];
     row.body = level_.body;

@@ -43,11 +43,15 @@ std::string operations(const plan::Kernel& k) {
 }
 
 struct Describe {
+  const Instruction& instruction;
   std::string operator()(const plan::Kernel& k) const { return "kernel [" + operations(k) + "]"; }
   std::string operator()(const plan::DotStep& d) const { return product_text(d); }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
-  std::string operator()(const plan::EvalStep& e) const { return std::string("evaluate ") + e.eqn->prim->name; }
+  std::string operator()(const plan::EvalStep& e) const {  // by what became of it
+    if (std::holds_alternative<RunConv>(instruction)) return "convolution";
+    return std::holds_alternative<RunKernel>(instruction) ? str("kernel [", e.eqn->prim->name, "]") : str("evaluate ", e.eqn->prim->name);
+  }
 };
 
 void append_bodies(std::string& out, const Instruction& i, const std::string& indent);
@@ -73,7 +77,7 @@ void append_bodies(std::string& out, const Instruction& i, const std::string& in
 
 std::string step_text(const Code& c, std::size_t i) {
   const plan::Step& s = c.schedule->steps[i];
-  std::string out = std::holds_alternative<RunConv>(c.instructions[i]) ? "convolution" : std::visit(Describe{}, s.what);
+  std::string out = std::visit(Describe{c.instructions[i]}, s.what);
   for (Var v : s.reads) out += " v" + std::to_string(v);
   out += " ->";
   for (Var v : s.writes) out += " " + value_text(c, v);
