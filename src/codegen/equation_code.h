@@ -3,6 +3,7 @@
 //   equation, types   =>   a function (KernelCode) and how its work is divided
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "codegen/emit_ops.h"
@@ -14,6 +15,7 @@ namespace reprise::codegen {
 struct EmittedKernel {
   plan::Loops loops;  // rows, columns and items; the strides are the emitter's own business
   KernelMemory memory;
+  std::optional<plan::Loops> in_place;  // where the first result lies in the place of the first operand, if that is less work
 };
 
 struct EquationRow {

@@ -40,7 +40,7 @@ class GatherEmitter {
     if (columns_.indices == 0) emit_runs();
     else emit_lanes();
     b_.CreateRetVoid();
-    return {loops, {}};
+    return {loops, {}, {}};
   }
 
  private:

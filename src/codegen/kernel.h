@@ -28,6 +28,7 @@ using FinishCode = void (*)(std::byte* const* pointers, std::byte* sums);
 
 struct CompiledKernel {
   plan::Loops loops;
+  plan::Loops loops_in_place;       // where the first result lies in the place of the first operand
   KernelCode run = nullptr;
   FinishCode finish = nullptr;      // null: no column reductions
   std::size_t scratch_bytes = 0;    // per thread

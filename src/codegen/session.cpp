@@ -115,7 +115,7 @@ class Session {
     if (const auto* equation = std::get_if<EquationKernel>(&source)) return emit_equation(module, name, *equation, target_);
     const plan::Kernel& kernel = *std::get<const plan::Kernel*>(source);
     const unsigned lanes = target_.vector_bytes / 4;
-    EmittedKernel out{plan::loops_of(kernel, lanes), {}};
+    EmittedKernel out{plan::loops_of(kernel, lanes), {}, {}};
     out.memory = emit_kernel(module, name, kernel, out.loops, lanes, target_);
     return out;
   }
@@ -132,6 +132,7 @@ class Session {
     for (std::size_t i = 0; i < missing.size(); ++i) {
       auto& [name, emitted] = made[i];
       CompiledKernel c;
+      c.loops_in_place = emitted.in_place.value_or(emitted.loops);
       c.loops = std::move(emitted.loops);
       c.scratch_bytes = emitted.memory.scratch_bytes;
       c.sums_bytes = emitted.memory.sums_bytes;

@@ -238,7 +238,7 @@ class Assembler {
   bool on_host(const View& v) const { return v.root >= 0 && s_.on_host[at(v.root)]; }
 
   RunKernel run_kernel(std::size_t i) const {
-    RunKernel r{prepared_[i].kernel, false, {}, scratch(i), {}};
+    RunKernel r{prepared_[i].kernel, false, {}, scratch(i), {}, false};
     r.sums = scratch(i, aligned(r.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)));
     return r;
   }
@@ -268,6 +268,7 @@ class Assembler {
       RunKernel r = run_kernel(i);
       for (const View& v : step.operands) r.pointers.push_back(ref(v));
       for (Var v : e.eqn->out) r.pointers.push_back(ref(v));
+      r.in_place = !step.operands.empty() && r.pointers.front() == r.pointers[step.operands.size()];
       return r;
     }
     if (prepared_[i].convolution) {

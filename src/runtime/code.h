@@ -25,6 +25,7 @@ class Team;
 struct Ref {
   std::uint32_t slot = 0;
   std::size_t offset = 0;  // bytes
+  bool operator==(const Ref&) const = default;
 };
 inline constexpr std::uint32_t arena_slot = 0, result_slot = 1, first_argument_slot = 2;
 
@@ -35,6 +36,7 @@ struct RunKernel {
   bool is_copy = false;  // element for element: nothing to do where both lie in the same place
   std::vector<Ref> pointers;
   Ref scratch, sums;
+  bool in_place = false;  // the first result lies in the place of the first operand
 };
 // A product as one call of a library that brings its own threads, or in parts of one thread each.
 struct RunMatmul {

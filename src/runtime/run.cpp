@@ -50,13 +50,13 @@ void divide(std::int64_t n, std::int64_t threads, Team* team, Item& item) {
 
 struct KernelRun {
   const codegen::CompiledKernel& kernel;
+  const plan::Loops& l;
   std::byte* const* pointers;
   std::byte *scratch, *sums;
   std::size_t scratch_stride;
   std::int64_t block;
 
   void item(std::int64_t i, std::int64_t thread) const {
-    const plan::Loops& l = kernel.loops;
     std::int64_t row_begin = 0, row_end = l.rows, column_begin = 0, column_end = l.columns;
     if (l.by_columns) {
       column_begin = i * block;
@@ -92,10 +92,10 @@ void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& c
   for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
   if (r.is_copy && pointers[0] == pointers[1]) return;
   const codegen::CompiledKernel& k = *r.kernel;
-  const plan::Loops& l = k.loops;
+  const plan::Loops& l = r.in_place ? k.loops_in_place : k.loops;
   const bool fine = context.team != nullptr;
   const std::int64_t items = fine ? l.fine_items : l.items;
-  const KernelRun run{k, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, fine ? l.fine_block : l.block};
+  const KernelRun run{k, l, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, fine ? l.fine_block : l.block};
   auto item = [&](std::int64_t i, std::int64_t thread) { run.item(i, thread); };
   divide(items, std::min<std::int64_t>({code.threads, num_threads(), items}), context.team, item);
   if (k.finish != nullptr) k.finish(pointers, run.sums);

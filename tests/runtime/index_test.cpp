@@ -44,9 +44,8 @@ TEST_CASE("compiled gathers move elements and read indices of every dtype") {
     }
     for (Dtype d : index_dtypes) {
       const Array x = random_elements(random, c.operand, float32), indices = random_indices(random, c, d);
-      for (GatherScatterMode mode : index_modes) {
-        CHECK(same_elements(gathered(c, x, indices, {.mode = mode}, true), gathered(c, x, indices, {.mode = mode}, false)));
-      }
+      const GatherScatterMode mode = index_modes[random() % index_modes.size()];
+      CHECK(same_elements(gathered(c, x, indices, {.mode = mode}, true), gathered(c, x, indices, {.mode = mode}, false)));
     }
   }
 }
@@ -63,17 +62,115 @@ TEST_CASE("random compiled gathers are those of the evaluator") {
   }
 }
 
-TEST_CASE("gathers and slices run as kernels") {
+// ---------------------------------------------------------------------------------------- scatter
+using Scatter = Array (*)(Operand, Operand, Operand, const lax::ScatterDimensionNumbers&, const lax::ScatterOptions&);
+const std::vector<std::pair<const char*, Scatter>> scatters = {{"scatter", lax::scatter},
+                                                               {"scatter_add", lax::scatter_add},
+                                                               {"scatter_mul", lax::scatter_mul},
+                                                               {"scatter_min", lax::scatter_min},
+                                                               {"scatter_max", lax::scatter_max}};
+
+Array scattered(Scatter scatter, const IndexCase& c, const Array& x, const Array& indices, const Array& updates, GatherScatterMode mode,
+                bool compiled) {
+  const lax::GatherDimensionNumbers& n = c.numbers;
+  const lax::ScatterDimensionNumbers numbers{n.offset_dims, n.collapsed_slice_dims, n.start_index_map, n.operand_batching_dims,
+                                             n.start_indices_batching_dims};
+  const auto f = [&](Array operand, Array i, Array u) { return scatter(operand, i, u, numbers, {.mode = mode}); };
+  return compiled ? jit(f)(x, indices, updates) : f(x, indices, updates);
+}
+
+TEST_CASE("compiled scatters are those of the evaluator") {
+  std::mt19937 random(11);
+  for (const IndexCase& c : index_cases()) {
+    CAPTURE(c.name);
+    const Array x = random_elements(random, c.operand, float32), indices = random_indices(random, c, int32);
+    const Array updates = random_elements(random, windows_of(c), float32);
+    for (const auto& [name, scatter] : scatters) {
+      CAPTURE(name);
+      const GatherScatterMode mode = index_modes[random() % index_modes.size()];
+      CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
+    }
+  }
+}
+
+TEST_CASE("compiled scatters combine numbers of every dtype as the evaluator does") {
+  std::mt19937 random(12);
+  for (const IndexCase& c : index_cases()) {
+    CAPTURE(c.name);
+    for (Dtype d : element_dtypes) {
+      const Array x = random_elements(random, c.operand, d), indices = random_indices(random, c, index_dtypes[random() % index_dtypes.size()]);
+      const Array updates = random_elements(random, windows_of(c), d);
+      const auto& [name, scatter] = scatters[d == bool_ ? 0 : random() % scatters.size()];
+      CAPTURE(name);
+      const GatherScatterMode mode = index_modes[random() % index_modes.size()];
+      CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
+    }
+  }
+}
+
+TEST_CASE("random compiled scatters are those of the evaluator") {
+  std::mt19937 random(13);
+  for (int n = 0; n < 400; ++n) {
+    const IndexCase c = random_index_case(random);
+    CAPTURE(c.name);
+    const Dtype d = element_dtypes[1 + random() % (element_dtypes.size() - 1)], index = index_dtypes[random() % index_dtypes.size()];
+    const Array x = random_elements(random, c.operand, d), indices = random_indices(random, c, index);
+    const Array updates = random_elements(random, windows_of(c), d);
+    const auto& [name, scatter] = scatters[random() % scatters.size()];
+    CAPTURE(name);
+    const GatherScatterMode mode = index_modes[random() % index_modes.size()];
+    CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
+  }
+}
+
+TEST_CASE("the smallest and the largest number follow NaN and signed zeros as the evaluator does") {
+  const double inf = INFINITY, nan = NAN;
+  const Array numbers = array({0.0, -0.0, nan, 1.0, -inf, inf, -nan, 3.0});
+  const IndexCase c{"", {64}, {64, 1}, {{}, {0}, {0}}, {1}};
+  std::vector<int> places(64);
+  std::iota(places.begin(), places.end(), 0);
+  for (Dtype d : {float16, bfloat16, float32, float64}) {
+    const Array x = reshape(broadcast_to(expand_dims(numbers, 1), {8, 8}), {64}).astype(d);
+    const Array updates = reshape(broadcast_to(expand_dims(numbers, 0), {8, 8}), {64}).astype(d);
+    const Array indices = array(places, Shape{64, 1});
+    for (const Scatter scatter : {Scatter{lax::scatter_min}, Scatter{lax::scatter_max}}) {
+      const auto mode = GatherScatterMode::clip;
+      CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
+    }
+  }
+}
+
+TEST_CASE("a scatter's bits do not depend on the number of threads") {
+  std::mt19937 random(14);
+  for (const IndexCase& c : index_cases()) {
+    CAPTURE(c.name);
+    const Array x = random_elements(random, c.operand, float32), indices = random_indices(random, c, int32);
+    const Array updates = random_elements(random, windows_of(c), float32);
+    for (const Scatter scatter : {Scatter{lax::scatter}, Scatter{lax::scatter_add}}) {
+      const Array expected = scattered(scatter, c, x, indices, updates, GatherScatterMode::fill_or_drop, false);
+      for (int threads : {1, 2, 5}) {
+        const Threads set(threads);
+        CHECK(same_elements(scattered(scatter, c, x, indices, updates, GatherScatterMode::fill_or_drop, true), expected));
+      }
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------ slices
+TEST_CASE("gathers, scatters and slices run as kernels") {
   const Array x = ones({64, 32}), indices = array({{1}, {2}});
   const auto f = [](Array a, Array i) {
     const Array rows = lax::gather(a, i, {{1}, {0}, {0}}, {1, 32});
     const Array first = reshape(lax::slice(i, {0, 0}, {1, 1}), {});
-    return std::pair(rows, lax::dynamic_slice(a, {first, first}, {3, 5}));
+    const Array added = lax::scatter_add(a, i, rows, {{1}, {0}, {0}});
+    return std::pair(lax::dynamic_slice(added, {first, first}, {3, 5}), lax::dynamic_update_slice(a, rows, {first, first}));
   };
   const std::string text = jit(f).lower(x, indices).compile().as_text();
   CHECK(text.find("evaluate") == std::string::npos);
   CHECK(text.find("kernel [gather]") != std::string::npos);
+  CHECK(text.find("kernel [scatter-add]") != std::string::npos);
   CHECK(text.find("kernel [dynamic_slice]") != std::string::npos);
+  CHECK(text.find("kernel [dynamic_update_slice]") != std::string::npos);
 }
 
 TEST_CASE("keys are gathered as they are") {
@@ -99,6 +196,9 @@ TEST_CASE("compiled boxes at dynamic places are those of the evaluator") {
         CHECK(same_elements(jit(f)(x, array(place)), f(x, array(place))));
         const auto literal = [&](Array a) { return lax::dynamic_slice(a, Arrays(c.operand.size(), Array(place)), c.box); };
         CHECK(same_elements(jit(literal)(x), literal(x)));
+        const Array box = random_elements(random, c.box, d);
+        const auto update = [&](Array a, Array u, Array i) { return lax::dynamic_update_slice(a, u, Arrays(c.operand.size(), i)); };
+        CHECK(same_elements(jit(update)(x, box, array(place)), update(x, box, array(place))));
       }
     }
   }
