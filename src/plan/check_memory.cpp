@@ -54,7 +54,11 @@ std::size_t size_of(const MemoryPlan& plan, Region r) {
   return r == Region::arena ? plan.arena_bytes : plan.result_bytes;
 }
 
-bool updates_in_place(const Step& s) { return std::holds_alternative<Kernel>(s.what) || std::holds_alternative<LoopStep>(s.what); }
+// Whether the step may write a result in the place of an operand.
+bool updates_in_place(const Step& s) {
+  const auto* e = std::get_if<EvalStep>(&s.what);
+  return std::holds_alternative<Kernel>(s.what) || std::holds_alternative<LoopStep>(s.what) || (e != nullptr && updates_operand(*e->eqn));
+}
 
 struct Uses {
   std::size_t first = 0, last = 0;  // steps

@@ -50,12 +50,23 @@ struct Lifetimes {
   }
 };
 
+// The same of an equation that changes part of its first operand: all of it, dense, and no other operand lies there.
+std::vector<Var> replaceable(const EvalStep& e, const Step& step, Var result, const Schedule& schedule) {
+  if (!updates_operand(*e.eqn)) return {};
+  const View& operand = step.operands[0];
+  const auto bytes = [&](Var v) { return schedule.types[static_cast<std::size_t>(v)].nbytes(); };
+  if (operand.root < 0 || operand.offset != 0 || bytes(operand.root) != bytes(result)) return {};
+  const auto reads = std::count_if(step.operands.begin(), step.operands.end(), [&](const View& v) { return v.root == operand.root; });
+  return reads == 1 ? std::vector<Var>{operand.root} : std::vector<Var>{};
+}
+
 // Which operands a result of a step can replace.
 std::vector<Var> replaceable(const Schedule& s, const std::vector<std::vector<CarriedRoots>>& carried, std::size_t step, Var result) {
   if (const auto* k = std::get_if<Kernel>(&s.steps[step].what)) {
     const auto store = std::find_if(k->stores.begin(), k->stores.end(), [&](const Store& x) { return x.root == result; });
     return replaceable(*k, *store, stages_of(*k), s);
   }
+  if (const auto* e = std::get_if<EvalStep>(&s.steps[step].what)) return replaceable(*e, s.steps[step], result, s);
   std::vector<Var> out;
   if (step >= carried.size()) return out;
   for (const CarriedRoots& c : carried[step]) {

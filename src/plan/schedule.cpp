@@ -425,6 +425,13 @@ class Scheduler {
 
 }  // namespace
 
+bool updates_operand(const Equation& e) {
+  constexpr const Primitive* all[] = {&scatter_p, &scatter_add_p, &scatter_mul_p, &scatter_min_p, &scatter_max_p, &dynamic_update_slice_p};
+  if (std::find(std::begin(all), std::end(all), e.prim) == std::end(all)) return false;
+  const std::ptrdiff_t arrays = e.prim == &dynamic_update_slice_p ? 2 : 3;
+  return std::all_of(e.in.begin(), e.in.begin() + arrays, [](const Atom& a) { return a.is_var(); });  // else it is evaluated
+}
+
 Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options) {
   return Scheduler(std::move(p), options).run();
 }

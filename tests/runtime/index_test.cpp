@@ -218,5 +218,51 @@ TEST_CASE("a gather's bits do not depend on the number of threads") {
   }
 }
 
+// ---------------------------------------------------------------------------------------- in place
+std::size_t peak_of(const auto& f, const auto&... args) { return jit(f).lower(args...).compile().memory_analysis().peak_bytes; }
+
+TEST_CASE("an operand that ends with a scatter or an update is changed in place") {
+  const Array x = ones({512, 256}), row = ones({1, 256}), i = array(3), indices = array({{3}, {500}, {3}});
+  const std::size_t bytes = x.nbytes();
+  const auto update = [](Array a, Array u, Array k) { return lax::dynamic_update_slice(a * 2.0f, u, {k, Array(0)}); };
+  CHECK(peak_of(update, x, row, i) <= bytes + 64);  // the place, counted from the front
+  CHECK(same_elements(jit(update)(x, row, i), update(x, row, i)));
+  const auto gradient = [](Array a, Array k) { return grad([k](Array t) { return sum(sin(lax::gather(t, k, {{1}, {0}, {0}}, {1, 256}))); })(a); };
+  CHECK(peak_of(gradient, x, indices) < bytes + bytes / 8);
+}
+
+TEST_CASE("an operand that is read again is not changed") {
+  const Array x = ones({512, 256}), row = ones({1, 256}), i = array(3);
+  const auto update = [](Array a, Array u, Array k) {
+    const Array twice = a * 2.0f;
+    const Array changed = lax::dynamic_update_slice(twice, u, {k, Array(0)});
+    return std::pair(changed, lax::dynamic_update_slice(twice, changed, {k, Array(0)}));
+  };
+  const auto [got, got_again] = jit(update)(x, row, i);
+  const auto [expected, expected_again] = update(x, row, i);
+  CHECK(same_elements(got, expected));
+  CHECK(same_elements(got_again, expected_again));
+}
+
+TEST_CASE("an update that reads its operand's own memory waits for a copy") {
+  std::mt19937 random(21);
+  const Array x = random_elements(random, {300, 70}, float32), i = array(7);
+  const auto onto_itself = [](Array a, Array k) {
+    const Array twice = a * 2.0f;
+    return lax::dynamic_update_slice(twice, lax::slice(twice, {0, 0}, {200, 70}), {k, Array(0)});
+  };
+  CHECK(same_elements(jit(onto_itself)(x, i), onto_itself(x, i)));
+}
+
+TEST_CASE("a donated argument is changed in place") {
+  const auto update = [](Array a, Array u, Array k) { return lax::dynamic_update_slice(a, u, {k, Array(0)}); };
+  const auto step = jit(update, {.donate_argnums = {0}});
+  const Array row = ones({1, 256}), i = array(3);
+  Array x = zeros({512, 256});
+  const Array expected = update(x, row, i);
+  CHECK(step.lower(x, row, i).compile().memory_analysis().alias_bytes == x.nbytes());
+  CHECK(same_elements(step(std::move(x), row, i), expected));
+}
+
 }  // namespace
 }  // namespace reprise
