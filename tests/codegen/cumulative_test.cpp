@@ -13,7 +13,6 @@ constexpr Cumulative all[] = {lax::cumsum, lax::cumprod, lax::cummax, lax::cummi
 // Factors near 1, so that products neither vanish nor overflow, and sums whose order shows in their digits.
 Array numbers_near_one(const rp::Shape& shape) { return 1.f + 0.01f * rp::random::normal(rp::random::PRNGKey(5), shape); }
 
-
 const std::vector<rp::Shape> shapes = {{2048},        {1025},       {5000},     {17, 64},  {33, 63},     {100, 11}, {1030, 1}, {3, 1024}, {2, 1111},
                                        {5, 2113},     {9, 70, 3},   {70, 33},   {130, 64}, {65, 97},     {4, 5, 100}, {2, 129, 5, 2}};
 
@@ -46,4 +45,10 @@ TEST_CASE("cumulative operations of compiled programs are the evaluator's in eve
       }
     }
   }
+}
+
+TEST_CASE("large cumulative operations are not evaluated") {
+  const auto plan = [](const Array& x) { return rp::jit([](Array v) { return lax::cumsum(v, 0); }).lower(x).compile().as_text(); };
+  CHECK(plan(rp::ones({2000})).find("evaluate") == std::string::npos);
+  CHECK(plan(rp::ones({100})).find("evaluate") != std::string::npos);
 }

@@ -79,3 +79,9 @@ TEST_CASE("NaNs keep their signs and payloads when sorted") {
     check_same_bits(f, x);
   }
 }
+
+TEST_CASE("large sorts are not evaluated") {
+  const auto plan = [](const Array& x) { return rp::jit([](Array v) { return rp::sort(v); }).lower(x).compile().as_text(); };
+  CHECK(plan(rp::ones({2000})).find("evaluate") == std::string::npos);
+  CHECK(plan(rp::ones({100})).find("evaluate") != std::string::npos);
+}
