@@ -121,6 +121,8 @@ TEST_CASE("gather refuses dimension numbers that do not fit") {
   CHECK(gathered({{1}, {0}, {0}}, {2, 5}, i).starts_with("gather: windows must fit"));
   CHECK(gathered({{1}, {0}, {0}}, {1}, i).starts_with("gather: windows must fit"));
   CHECK(gathered({{1}, {0}, {0}}, {1, -1}, i).starts_with("gather: windows must fit"));
+  const Array no_components = lax::full({2, 0}, 0, int32);  // two windows, both at the start
+  CHECK(gathered({{1, 2}, {}, {}}, {4, 6}, no_components).starts_with("gather: windows must fit"));
   CHECK(gathered({{2}, {0}, {0}}, {1, 5}, i).starts_with("gather: offset_dims must be different"));
   CHECK(
       gathered({{1, 0}, {}, {0}}, {1, 5}, i).starts_with("gather: offset_dims must be different"));
