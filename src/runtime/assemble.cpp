@@ -156,10 +156,10 @@ class Assembler {
   void prepare_convolution(Prepared& p, const EvalStep& e) {
     if (e.eqn->prim != &conv_general_dilated_p) return;
     const Program& program = *s_.program;
-    const codegen::ConvSpec spec =
-        codegen::conv_spec(e.eqn->params, program.type(e.eqn->in[0]), program.type(e.eqn->in[1]), program.type(e.eqn->out[0]));
-    if (program.type(e.eqn->out[0]).dtype != spec.dtype || !codegen::can_convolve(spec)) return;
-    p.convolution = codegen::make_convolution(spec, code_.threads);
+    const auto spec =
+        codegen::library_spec(e.eqn->params, program.type(e.eqn->in[0]), program.type(e.eqn->in[1]), program.type(e.eqn->out[0]));
+    if (!spec) return;
+    p.convolution = codegen::make_convolution(*spec, code_.threads);
     p.scratch_bytes = p.convolution->scratch_bytes();
     p.library_bytes = p.convolution->hidden_bytes();
     code_.is_fine = false;  // the library brings its own threads

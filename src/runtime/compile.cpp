@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "codegen/conv_rewrite.h"
 #include "plan/expand.h"
 #include "plan/keep.h"
 #include "plan/keep_loops.h"
@@ -39,6 +40,7 @@ ProgramPtr lowered(const Program& source) {
   p = apply_pass("keep_loops", plan::keep_loops, std::move(p));
   p = apply_pass("keep", plan::keep, std::move(p));
   p = apply_pass("expand", plan::expand, std::move(p));
+  p = apply_pass("convolutions", codegen::rewrite_convolutions, std::move(p));
   return std::make_shared<const Program>(std::move(p));
 }
 

@@ -68,12 +68,86 @@ TEST_CASE("common convolutions run in the library, gradients included") {
   CHECK(calls == 3);
 }
 
-TEST_CASE("dtypes that the library does not take are evaluated") {
-  for (rp::Dtype dtype : {rp::float64, rp::float16, rp::bfloat16, rp::int32}) {
-    const Array x = normal(1, {2, 3, 8, 8}).astype(dtype), k = normal(2, {4, 3, 3, 3}).astype(dtype);
-    const auto conv = [](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {}); };
-    CHECK(rp::jit(conv)(x, k).to_vector<double>() == conv(x, k).to_vector<double>());
+// What one rounding of the result, and of a gradient on its way, may change.
+double tolerance(rp::Dtype dtype) {
+  if (dtype == rp::float64) return 1e-13;
+  return dtype == rp::float32 ? 2e-5 : dtype == rp::float16 ? 4e-3 : 3e-2;
+}
+
+TEST_CASE("convolutions of other dtypes and their gradients are those of the evaluator, and compiled") {
+  for (rp::Dtype dtype : {rp::float64, rp::float16, rp::bfloat16}) {
+    for (const Case& c : cases()) {
+      INFO(std::string(c.what), " ", std::string(rp::short_name(dtype)));
+      const Array image = normal(1, c.image).astype(dtype), kernel = normal(2, c.kernel).astype(dtype);
+      const Arrays expected = value_and_gradients(c, image, kernel, false);
+      const Arrays got = value_and_gradients(c, image, kernel, true);
+      for (std::size_t k = 0; k < got.size(); ++k) {
+        CHECK(got[k].dtype() == dtype);
+        CHECK(largest_difference(got[k], expected[k]) <= tolerance(dtype));
+      }
+      const auto loss = [&c](Array x, Array k) { return rp::sum(rp::sin(rp::lax::conv_general_dilated(x, k, c.options))); };
+      const std::string text = rp::jit(rp::value_and_grad<0, 1>(loss)).lower(image, kernel).compile().as_text();
+      CHECK(text.find("evaluate") == std::string::npos);
+    }
   }
+}
+
+TEST_CASE("a convolution of f16 or bf16 is that of f32, rounded once") {
+  const auto conv = rp::jit([](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {.padding = {{1, 1}, {1, 1}}}); });
+  for (rp::Dtype dtype : {rp::float16, rp::bfloat16}) {
+    const Array x = normal(1, {2, 96, 9, 7}).astype(dtype), k = normal(2, {5, 96, 3, 3}).astype(dtype);
+    const Array wide = conv(x.astype(rp::float32), k.astype(rp::float32));
+    CHECK(conv(x, k).to_vector<float>() == wide.astype(dtype).to_vector<float>());
+    const auto wider = [](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {.padding = {{1, 1}, {1, 1}}, .preferred_element_type = rp::float32}); };
+    CHECK(rp::jit(wider)(x, k).to_vector<float>() == wide.to_vector<float>());
+  }
+}
+
+TEST_CASE("convolutions of integers wrap as the evaluator's do") {
+  for (rp::Dtype dtype : {rp::int8, rp::uint8, rp::int16, rp::int32, rp::uint32, rp::int64}) {
+    const Array x = (100.f * normal(1, {2, 3, 8, 7})).astype(rp::int32).astype(dtype), k = (100.f * normal(2, {4, 3, 3, 3})).astype(rp::int32).astype(dtype);
+    for (const std::optional<rp::Dtype> preferred : {std::optional<rp::Dtype>(), std::optional(rp::int64)}) {
+      if (preferred && (dtype == rp::uint8 || dtype == rp::uint32)) continue;
+      const auto conv = [preferred](Array a, Array b) {
+        return rp::lax::conv_general_dilated(a, b, {.window_strides = {2, 1}, .padding = {{1, 1}, {0, 2}}, .preferred_element_type = preferred});
+      };
+      CHECK(rp::jit(conv)(x, k).to_vector<std::int64_t>() == conv(x, k).to_vector<std::int64_t>());
+      CHECK(rp::jit(conv).lower(x, k).compile().as_text().find("evaluate") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("empty sums and empty results of every dtype") {
+  for (rp::Dtype dtype : {rp::float64, rp::float32, rp::float16, rp::int32}) {
+    for (const auto& [image, kernel] : {std::pair(rp::Shape{2, 0, 5, 5}, rp::Shape{4, 0, 3, 3}), std::pair(rp::Shape{0, 3, 5, 5}, rp::Shape{4, 3, 3, 3}),
+                                        std::pair(rp::Shape{2, 3, 2, 5}, rp::Shape{4, 3, 3, 3}), std::pair(rp::Shape{2, 3, 5, 5}, rp::Shape{4, 3, 0, 3})}) {
+      const Array x = rp::ones(image, dtype), k = rp::ones(kernel, dtype);
+      const auto conv = [](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {}); };
+      const Array got = rp::jit(conv)(x, k), expected = conv(x, k);
+      CHECK(got.type() == expected.type());
+      CHECK(got.to_vector<double>() == expected.to_vector<double>());
+    }
+  }
+}
+
+TEST_CASE("what the library refuses becomes products, very many of them are evaluated") {
+  const Array x = normal(1, {2, 3, 40, 9}), k = normal(2, {4, 3, 3, 3});
+  const ConvOptions both{.window_strides = {2, 2}, .padding = {{1, 0}, {0, 1}}, .lhs_dilation = {3, 2}};
+  const auto conv = [both](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, both); };
+  CHECK(largest_difference(rp::jit(conv)(x, k), conv(x, k)) <= 2e-5);
+  CHECK(rp::jit(conv).lower(x, k).compile().as_text().find("evaluate") == std::string::npos);
+  const Array large = normal(3, {1, 1, 40, 40}).astype(rp::float64), window = normal(4, {1, 1, 20, 20}).astype(rp::float64);
+  const auto wide = [](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {}); };
+  CHECK(largest_difference(rp::jit(wide)(large, window), wide(large, window)) <= 1e-13);
+  CHECK(rp::jit(wide).lower(large, window).compile().as_text().find("evaluate") != std::string::npos);
+}
+
+TEST_CASE("products of a convolution take no more than a few copies of its operands and its result") {
+  const auto last = rp::lax::conv_dimension_numbers("NHWC", "HWIO", "NHWC");
+  const auto conv = rp::jit([last](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {.padding = {{2, 2}, {2, 2}}, .dimension_numbers = last}); });
+  const Array x = normal(1, {4, 32, 32, 16}).astype(rp::float64), k = normal(2, {5, 5, 16, 16}).astype(rp::float64);
+  const auto memory = conv.lower(x, k).compile().memory_analysis();
+  CHECK(memory.peak_bytes <= 5 * x.nbytes());
 }
 
 TEST_CASE("a convolution's bits do not depend on the number of threads") {
@@ -81,13 +155,15 @@ TEST_CASE("a convolution's bits do not depend on the number of threads") {
   for (const Case& c : cases()) {
     INFO(std::string(c.what));
     const Array image = normal(1, c.image), kernel = normal(2, c.kernel);
-    std::vector<std::vector<float>> first;
-    for (int threads : {1, 2, 5}) {
-      rp::set_num_threads(threads);
-      std::vector<std::vector<float>> now;
-      for (const Array& a : value_and_gradients(c, image, kernel, true)) now.push_back(a.to_vector<float>());
-      if (first.empty()) first = now;
-      CHECK(now == first);
+    for (rp::Dtype dtype : {rp::float32, rp::float64, rp::bfloat16}) {
+      std::vector<std::vector<double>> first;
+      for (int threads : {1, 2, 5}) {
+        rp::set_num_threads(threads);
+        std::vector<std::vector<double>> now;
+        for (const Array& a : value_and_gradients(c, image.astype(dtype), kernel.astype(dtype), true)) now.push_back(a.to_vector<double>());
+        if (first.empty()) first = now;
+        CHECK(now == first);
+      }
     }
   }
   rp::set_num_threads(before);

@@ -1,0 +1,205 @@
+#include "codegen/conv_rewrite.h"
+
+#include <algorithm>
+
+#include "base/dtype.h"
+#include "codegen/conv_spec.h"
+#include "ops/conv.h"
+#include "ops/reduce.h"
+#include "program/trace.h"
+#include "transform/rewrite.h"
+
+namespace reprise::codegen {
+namespace {
+
+using namespace lax;  // NOLINT: rewrites read like formulas
+
+constexpr std::int64_t most_products = 128;
+
+// Sums are kept in this dtype: that of the evaluator, and for integers that of the result, which wraps alike.
+Dtype sum_dtype(Dtype in, Dtype out) {
+  if (!is_floating(in)) return out;
+  return in == Dtype::f64 || out == Dtype::f64 ? Dtype::f64 : Dtype::f32;
+}
+
+// --------------------------------------------------------------------------------------- products
+// The operands with their axes in order, groups apart:
+//   lhs [batch, groups, features, spatial...]     rhs [groups, outputs, features, window...]
+class Products {
+ public:
+  Products(const Conv& c, const Array& lhs, const Array& rhs)
+      : c_(c), groups_(c.feature_groups * c.batch_groups), lhs_(ordered_lhs(lhs)), rhs_(ordered_rhs(rhs)) {
+    for (const WindowAxis& a : c.axes(lhs.shape(), rhs.shape())) {
+      out_.push_back(a.out());
+      window_.push_back(a.window);
+    }
+  }
+
+  Array run() const {
+    const Array sum = element_count(window_) <= element_count(out_) ? by_window() : by_result();  // [groups, batch, outputs, spatial...]
+    Ints order = iota_ints(sum.ndim());
+    std::swap(order[0], order[1]);
+    const Array by_batch = transpose(sum, order);
+    Shape merged{by_batch.shape()[0], by_batch.shape()[1] * by_batch.shape()[2]};
+    merged.insert(merged.end(), out_.begin(), out_.end());
+    return transpose(reshape(by_batch, merged), inverse_permutation(c_.layout.out_spec));
+  }
+
+ private:
+  static constexpr std::size_t first_spatial = 3;  // of both operands
+
+  // Holes and borders are filled, what negative padding cuts off is gone.
+  Array padded(const Array& x) const {
+    const Ints axes = spatial(c_.layout.lhs_spec);
+    std::vector<PadDimension> config(x.shape().size());
+    bool grows = false, shrinks = false;
+    for (std::size_t s = 0; s < axes.size(); ++s) {
+      const auto [low, high] = c_.padding[s];
+      config[static_cast<std::size_t>(axes[s])] = {std::max<std::int64_t>(low, 0), std::max<std::int64_t>(high, 0), c_.lhs_dilation[s] - 1};
+      grows |= low > 0 || high > 0 || c_.lhs_dilation[s] != 1;
+      shrinks |= low < 0 || high < 0;
+    }
+    const Array grown = grows ? pad(x, const_like(x, 0), config) : x;
+    if (!shrinks) return grown;
+    Ints begin(grown.shape().size(), 0), end = grown.shape();
+    for (std::size_t s = 0; s < axes.size(); ++s) {
+      const auto d = static_cast<std::size_t>(axes[s]);
+      begin[d] = std::max<std::int64_t>(-c_.padding[s].first, 0);
+      end[d] -= std::max<std::int64_t>(-c_.padding[s].second, 0);
+    }
+    return slice(grown, begin, end);
+  }
+  Array ordered_lhs(const Array& lhs) const {
+    const Array x = transpose(padded(lhs), c_.layout.lhs_spec);
+    Shape shape = x.shape();
+    if (c_.batch_groups == 1) {
+      shape[1] /= groups_;
+      shape.insert(shape.begin() + 1, groups_);
+      return reshape(x, shape);
+    }
+    shape[0] /= groups_;
+    shape.insert(shape.begin(), groups_);
+    Ints order = iota_ints(x.ndim() + 1);
+    std::swap(order[0], order[1]);
+    return transpose(reshape(x, shape), order);
+  }
+  Array ordered_rhs(const Array& rhs) const {
+    const Array x = transpose(rhs, c_.layout.rhs_spec);
+    Shape shape = x.shape();
+    shape[0] /= groups_;
+    shape.insert(shape.begin(), groups_);
+    return reshape(x, shape);
+  }
+  // Every steps[d]-th place of an operand, `sizes` of them from `first` on.
+  static Array places(const Array& x, const Ints& first, const Shape& sizes, const Ints& steps) {
+    Ints begin(first_spatial, 0), strides(first_spatial, 1);
+    Ints end(x.shape().begin(), x.shape().begin() + first_spatial);
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+      begin.push_back(first[d]);
+      end.push_back(first[d] + (sizes[d] - 1) * steps[d] + 1);
+      strides.push_back(steps[d]);
+    }
+    return slice(x, begin, end, strides);
+  }
+  static Ints multiplied(const Ints& a, const Ints& b) {
+    Ints out;
+    for (std::size_t d = 0; d < a.size(); ++d) out.push_back(a[d] * b[d]);
+    return out;
+  }
+
+  // For each place of the window, what lies under it for all results at once.
+  Array by_window() const {
+    const Ints ones(window_.size(), 1);
+    std::optional<Array> sum;
+    for_each_index(window_, [&](const Shape& w) {
+      const Array under = places(lhs_, multiplied(w, c_.rhs_dilation), out_, c_.strides);
+      const Array kernel = places(rhs_, w, ones, ones);
+      const Array matrix = reshape(kernel, Shape(kernel.shape().begin(), kernel.shape().begin() + first_spatial));
+      const Array product = dot_general(under, matrix, {{2}, {2}, {1}, {0}});  // [groups, batch, spatial..., outputs]
+      sum = sum ? add_p.bind1({*sum, product}) : product;
+    });
+    return moveaxis(*sum, sum->ndim() - 1, 2);
+  }
+  // For each place of the result, all that lies under the window there.
+  Array by_result() const {
+    Ints contracted{2};
+    for (std::size_t d = 0; d < window_.size(); ++d) contracted.push_back(static_cast<std::int64_t>(first_spatial + d));
+    Arrays results;
+    for_each_index(out_, [&](const Shape& o) {
+      const Array under = places(lhs_, multiplied(o, c_.strides), window_, c_.rhs_dilation);
+      const Array product = dot_general(under, rhs_, {contracted, contracted, {1}, {0}});  // [groups, batch, outputs]
+      Shape one = product.shape();
+      one.push_back(1);
+      results.push_back(reshape(product, one));
+    });
+    const Array all = results.size() == 1 ? results[0] : concatenate(results, 3);
+    Shape shape(all.shape().begin(), all.shape().begin() + first_spatial);
+    shape.insert(shape.end(), out_.begin(), out_.end());
+    return reshape(all, shape);
+  }
+
+  const Conv& c_;
+  std::int64_t groups_;
+  Array lhs_, rhs_;
+  Shape out_, window_;
+};
+
+bool is_by_products(const Conv& c, const Type& lhs, const Type& rhs) {
+  std::int64_t window = 1, out = 1;
+  for (const WindowAxis& a : c.axes(lhs.shape, rhs.shape)) {
+    window = std::min(window * a.window, most_products + 1);
+    out = std::min(out * a.out(), most_products + 1);
+  }
+  return std::min(window, out) <= most_products;
+}
+
+// -------------------------------------------------------------------------------------- the pass
+// Operands already have the dtype of the sums.
+Array convolve(const Conv& c, const Array& lhs, const Array& rhs, const Type& out) {
+  if (lhs.size() == 0 || rhs.size() == 0) return zeros(Type{lhs.dtype(), out.shape});
+  if (library_spec(c.params(), lhs.type(), rhs.type(), Type{lhs.dtype(), out.shape}) || !is_by_products(c, lhs.type(), rhs.type())) {
+    return c(lhs, rhs);
+  }
+  return Products(c, lhs, rhs).run();
+}
+
+bool is_rewritten(const Equation& e, const Type& lhs, const Type& rhs, const Type& out) {
+  if (e.prim != &conv_general_dilated_p || out.size() == 0 || lhs.dtype == Dtype::bool_) return false;
+  if (library_spec(e.params, lhs, rhs, out)) return false;
+  const Conv c(e.params);
+  const Dtype sums = sum_dtype(lhs.dtype, out.dtype);
+  if (lhs.size() == 0 || rhs.size() == 0 || is_by_products(c, lhs, rhs)) return true;
+  return sums == Dtype::f32 && sums != lhs.dtype;  // the library may take what is left
+}
+
+Array rewritten(const Equation& e, const Arrays& x, const Type& out) {
+  Conv c(e.params);
+  c.preferred = std::nullopt;
+  const Dtype sums = sum_dtype(x[0].dtype(), out.dtype);
+  const Array lhs = convert(x[0], sums), rhs = convert(x[1], sums);
+  return convert(convolve(c, lhs, rhs, out), out.dtype, out.weak_type);
+}
+
+}  // namespace
+
+Program rewrite_convolutions(const Program& p) {
+  Rewriter rewrite(p);
+  for (const Equation& e : p.eqns) {
+    Equation now = e;
+    now.in = rewrite.read_all(e.in);
+    now.params = map_programs(e.params, "convolutions", rewrite_convolutions);
+    const bool is_binary = e.in.size() == 2 && e.in[0].is_var() && e.in[1].is_var() && e.out.size() == 1;
+    if (!is_binary || !is_rewritten(e, p.type(e.in[0]), p.type(e.in[1]), p.type(e.out[0]))) {
+      rewrite.append(std::move(now));
+      continue;
+    }
+    const Type out = p.type(e.out[0]);
+    const AtEquation at(e.at);
+    const Traced traced = trace([&](const Arrays& x) { return Arrays{rewritten(e, x, out)}; }, {p.type(e.in[0]), p.type(e.in[1])},
+                                {.transform = "convolutions", .body = true});
+    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
+  }
+  return rewrite.finish();
+}
+
+}  // namespace reprise::codegen
