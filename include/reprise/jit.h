@@ -62,6 +62,20 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
 void append_types(std::string& key, const Arrays& args);  // equal bytes: equal types
 bool shareable(const JitEntry&);  // closes over no traced value
 
+// What a jit function has traced, by structure, static values and types of the arguments.
+class JitCache {
+ public:
+  std::shared_ptr<const void> find(const std::string& key) const;  // null: it is new
+  // Warns once when ever more static values come with arguments of the same types, given as the traced `args`.
+  void add(const std::string& key, const Arrays& args, const std::string& name, std::shared_ptr<const void> made);
+
+ private:
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, std::shared_ptr<const void>> made_;
+  std::unordered_map<std::string, std::size_t> programs_of_types_;
+  bool has_warned_ = false;
+};
+
 void compile_jit(const JitEntry&);
 MemoryAnalysis memory_of(const JitEntry&);
 CostAnalysis cost_of(const JitEntry&);
@@ -136,10 +150,7 @@ struct Jit : CallOperator<Jit<F>, F> {
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
     Arrays leaves = tree_leaves(args);
-    const std::string key = key_of(args, leaves);
-    auto known = find<typename Applied<F, A...>::Result>(key);
-    if (!known) known = trace(apply_to(f, std::move(args), at, options.name), leaves, key);
-    else if (!options.donate_argnums.empty()) give_up(std::move(args));
+    const auto known = known_for(at, std::move(args), leaves);
     const Arrays out = call_jit(at, options.name, std::move(leaves), *known->entry);
     auto result = known->structure;
     std::size_t next = 0;
@@ -168,10 +179,13 @@ struct Jit : CallOperator<Jit<F>, F> {
   }
 
  private:
-  // Leaves become the only handles of donated arrays.
-  template <class Args>
-  static void give_up(Args&& args) {
-    [[maybe_unused]] const std::decay_t<Args> gone(std::forward<Args>(args));
+  // Arguments are given up: leaves are the only handles of donated arrays, and the key takes no memory while the
+  // program runs.
+  template <class... A>
+  auto known_for(Location at, std::tuple<A...> args, const Arrays& leaves) const {
+    const std::string key = key_of(args, leaves);
+    if (auto known = find<typename Applied<F, A...>::Result>(key)) return known;
+    return trace(apply_to(f, std::move(args), at, options.name), leaves, key);
   }
 
   template <class Result>
@@ -179,16 +193,9 @@ struct Jit : CallOperator<Jit<F>, F> {
     std::shared_ptr<const JitEntry> entry;
     Result structure;  // its leaves are of no interest
   };
-  struct Cache {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<const void>> entries;
-  };
-
   template <class Result>
   std::shared_ptr<const Known<Result>> find(const std::string& key) const {
-    const std::lock_guard lock(cache->mutex);
-    const auto it = cache->entries.find(key);
-    return it == cache->entries.end() ? nullptr : std::static_pointer_cast<const Known<Result>>(it->second);
+    return std::static_pointer_cast<const Known<Result>>(cache->find(key));
   }
   template <class Run>
   auto trace(const Run& applied, const Arrays& leaves, const std::string& key) const {
@@ -202,13 +209,10 @@ struct Jit : CallOperator<Jit<F>, F> {
     }, applied.args());
     auto entry = trace_jit(callee, leaves, options, argument_of, std::tuple_size_v<typename Run::Args>);
     const auto made = std::make_shared<const K>(K{entry, applied.traced_result()});
-    if (shareable(*entry)) {
-      const std::lock_guard lock(cache->mutex);
-      cache->entries.emplace(key, made);
-    }
+    if (shareable(*entry)) cache->add(key, leaves, options.name, made);
     return made;
   }
-  std::shared_ptr<Cache> cache = std::make_shared<Cache>();
+  std::shared_ptr<JitCache> cache = std::make_shared<JitCache>();
 };
 
 }  // namespace detail

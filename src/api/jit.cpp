@@ -59,6 +59,7 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
   const bool staged = is_tracing() || !known.is_shareable || std::any_of(args.begin(), args.end(), is_traced);
   if (!staged) {
     args.insert(args.begin(), known.consts.begin(), known.consts.end());
+    args.shrink_to_fit();  // a list of thousands that has grown by doubling holds twice what it needs
     return known.compiled()->run(std::move(args));
   }
   return finished(jit_p.bind(concat(known.consts, args), {{"name", name}, {"jaxpr", known.program}}));

@@ -152,6 +152,10 @@ std::shared_ptr<const JitRecord> JitCall::trace() {
   return record;
 }
 
+void JitCall::keep(reprise::detail::JitCache& cache, std::shared_ptr<const void> made) const {
+  cache.add(impl_->key, impl_->values, impl_->options.name, std::move(made));
+}
+
 void JitCall::run(const JitRecord& record, bool just_traced) {
   Lift& lift = impl_->lift;
   if (!just_traced) lift.assume_outputs(record.outputs);

@@ -1,6 +1,9 @@
 // jit: traced once per types and static values, closures, results of every structure.
 #include "derivatives.h"
 
+#include <iostream>
+#include <sstream>
+
 namespace {
 
 using namespace check;
@@ -138,4 +141,18 @@ TEST_CASE("a number is not available inside jit, and the message says what depen
     CHECK(message.find("args[1]") != std::string::npos);
     CHECK(message.find("args[0]") == std::string::npos);
   }
+}
+
+TEST_CASE("a function traced for very many static values says so once") {
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  const auto scaled = rp::jit([](Array x, int n) { return x * static_cast<float>(n); }, {.name = "scaled"});
+  for (int n = 0; n < 64; ++n) scaled(rp::ones({2}), n);
+  for (std::int64_t n = 1; n < 80; ++n) scaled(rp::ones({n}), 1);  // other types are other programs anyway
+  CHECK(said.str() == "");
+  for (int n = 64; n < 80; ++n) scaled(rp::ones({2}), n);
+  std::cerr.rdbuf(before);
+  CHECK(said.str() ==
+        "reprise: warning: jit: scaled has been traced for more than 64 different static values with arguments of the same types, "
+        "each becomes a program of its own; pass what changes from call to call as an Array\n");
 }

@@ -159,6 +159,7 @@ class JitCall {
   ~JitCall();
   const std::string& key() const;
   std::shared_ptr<const JitRecord> trace();             // runs the function
+  void keep(reprise::detail::JitCache& cache, std::shared_ptr<const void> made) const;
   void run(const JitRecord& record, bool just_traced);  // and writes its results
  private:
   struct Impl;
@@ -217,7 +218,7 @@ struct Jit : CallOperator<Jit<F>, F> {
       jitted.run(*known->record, /*just_traced=*/false);
     } else {
       const auto record = jitted.trace();
-      if (reusable(*record)) keep(jitted.key(), Known<Result>{record, fresh(target.value())});
+      if (reusable(*record)) keep(jitted, Known<Result>{record, fresh(target.value())});
       jitted.run(*record, /*just_traced=*/true);
     }
     return target.take();
@@ -231,7 +232,7 @@ struct Jit : CallOperator<Jit<F>, F> {
     JitCall jitted(target, options);
     if (const auto known = find<Result>(jitted.key())) return Lowered(known->record);
     const auto record = jitted.trace();
-    if (reusable(*record)) keep(jitted.key(), Known<Result>{record, fresh(target.value())});
+    if (reusable(*record)) keep(jitted, Known<Result>{record, fresh(target.value())});
     return Lowered(record);
   }
 
@@ -240,10 +241,6 @@ struct Jit : CallOperator<Jit<F>, F> {
   struct Known {
     std::shared_ptr<const JitRecord> record;
     Result structure;  // without values
-  };
-  struct Cache {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<const void>> entries;
   };
   // A copy with variables of its own and without arrays.
   template <class Result>
@@ -258,17 +255,13 @@ struct Jit : CallOperator<Jit<F>, F> {
   }
   template <class Result>
   std::shared_ptr<const Known<Result>> find(const std::string& key) const {
-    const std::lock_guard lock(cache->mutex);
-    const auto it = cache->entries.find(key);
-    return it == cache->entries.end() ? nullptr
-                                      : std::static_pointer_cast<const Known<Result>>(it->second);
+    return std::static_pointer_cast<const Known<Result>>(cache->find(key));
   }
   template <class Result>
-  void keep(const std::string& key, Known<Result> known) const {
-    const std::lock_guard lock(cache->mutex);
-    cache->entries.emplace(key, std::make_shared<const Known<Result>>(std::move(known)));
+  void keep(const JitCall& jitted, Known<Result> known) const {
+    jitted.keep(*cache, std::make_shared<const Known<Result>>(std::move(known)));
   }
-  std::shared_ptr<Cache> cache = std::make_shared<Cache>();
+  std::shared_ptr<reprise::detail::JitCache> cache = std::make_shared<reprise::detail::JitCache>();
 };
 
 }  // namespace detail
