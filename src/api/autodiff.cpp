@@ -107,7 +107,7 @@ std::vector<std::size_t> presentation_order(const Arrays& residuals, const Array
 Tangent checked_tangent(const char* op, const Array& t, const Type& primal) {
   if (!is_floating(primal.dtype)) return std::nullopt;  // float0: carries nothing
   if (t.shape() != primal.shape || t.dtype() != primal.dtype) {
-    const bool number = content(t).number && t.shape() == primal.shape;
+    const bool number = content(t).number() && t.shape() == primal.shape;
     if (!number || !is_floating(t.dtype())) wrong_tangent(op, t.type(), primal);
     return lax::convert(t, primal.dtype);
   }

@@ -26,7 +26,7 @@ Arrays with_consts(const Arrays& consts, const Arrays& args) {
 }
 
 Array finished(const Array& a) {
-  if (!content(a).number || is_tracing()) return a;
+  if (!content(a).number() || is_tracing()) return a;
   return with_type(a, a.type());
 }
 Arrays finished(Arrays xs) {

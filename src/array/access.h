@@ -21,21 +21,55 @@ struct TracedVar {
   Location made_at;
 };
 
+// What the handles of an array share. A program may have thousands of small results: this is kept small, and the
+// elements lie in the same allocation.
 struct ArrayData {
-  Type type;
-  // Concrete: the elements, in `small` or kept alive by `owner`.
-  const std::byte* elements = nullptr;
+  enum class Kind : std::uint8_t { elements, number, variable };
+  // Whose the memory of the elements is.
+  enum class Holder : std::uint8_t {
+    content,  // of this content alone: it lies behind it or is a part of a block that nobody else uses
+    owner,    // all that `owner` has
+    foreign,  // of someone who may show it to others
+  };
+
+  explicit ArrayData(Kind k = Kind::elements) : kind(k) {}
+  ArrayData(const ArrayData&) = delete;
+  ArrayData& operator=(const ArrayData&) = delete;
+
+  const Type* type = nullptr;           // in the same allocation or kept alive by `owner`
+  const std::byte* elements = nullptr;  // likewise
   std::shared_ptr<const void> owner;
-  bool is_ours = false;  // `owner` owns these elements and nothing else, and they were allocated here
-  alignas(8) std::byte small[8] = {};
-  std::optional<Literal> number;   // made from a number: stays a literal in programs
-  std::optional<TracedVar> traced;  // set: a variable, no elements
+  Holder holder = Holder::foreign;
+  const Kind kind;
+
+  const Literal* number() const;    // made from a number: stays a literal in programs. Null: it was not
+  const TracedVar* traced() const;  // a variable, no elements. Null: it is none
 };
+struct TypedData : ArrayData {
+  explicit TypedData(Type t, Kind k = Kind::elements) : ArrayData(k), own_type(std::move(t)) { type = &own_type; }
+  const Type own_type;
+};
+struct NumberData : TypedData {
+  explicit NumberData(const Literal&);
+  const Literal literal;
+  alignas(8) std::byte element[8] = {};
+};
+struct VariableData : TypedData {
+  VariableData(Type t, TracedVar v) : TypedData(std::move(t), Kind::variable), var(v) {}
+  const TracedVar var;
+};
+inline const Literal* ArrayData::number() const {
+  return kind == Kind::number ? &static_cast<const NumberData*>(this)->literal : nullptr;
+}
+inline const TracedVar* ArrayData::traced() const {
+  return kind == Kind::variable ? &static_cast<const VariableData*>(this)->var : nullptr;
+}
 
 // Elements being written; becomes an Array with finish().
 class NewArray {
  public:
   explicit NewArray(Type type);
+  explicit NewArray(std::shared_ptr<const Type> type);  // a checked one that many arrays share
   template <class T>
   T* data() {
     return reinterpret_cast<T*>(bytes_);
@@ -45,20 +79,24 @@ class NewArray {
   Array finish() &&;
 
  private:
+  template <class Data, class... Of>
+  void allocate(const Type& type, Of&&... of);
+
   std::shared_ptr<ArrayData> data_;
-  std::byte* bytes_;
-  std::int64_t size_;
+  std::byte* bytes_ = nullptr;
+  std::int64_t size_ = 0;
 };
 
 struct ArrayAccess {
   static const ArrayData& data(const Array& a);  // throws TypeError for an empty handle
   static const void* identity(const Array& a) { return a.data_.get(); }
   static bool is_last_handle(const Array& a);
+  static const std::shared_ptr<const ArrayData>& shared(const Array& a) { return a.data_; }
   static Array make(std::shared_ptr<const ArrayData> d) { return Array(std::move(d)); }
 };
 
 inline const ArrayData& content(const Array& a) { return ArrayAccess::data(a); }
-inline bool is_traced(const Array& a) { return content(a).traced.has_value(); }
+inline bool is_traced(const Array& a) { return content(a).traced() != nullptr; }
 template <class T>
 const T* elements(const Array& a) {
   return reinterpret_cast<const T*>(content(a).elements);

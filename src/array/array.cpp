@@ -19,7 +19,8 @@ const ArrayData& ArrayAccess::data(const Array& a) {
 
 bool ArrayAccess::is_last_handle(const Array& a) {
   const ArrayData& d = data(a);
-  if (!d.is_ours || a.data_.use_count() != 1 || d.owner.use_count() != 1) return false;
+  if (d.holder == ArrayData::Holder::foreign || a.data_.use_count() != 1) return false;
+  if (d.holder == ArrayData::Holder::owner && d.owner.use_count() != 1) return false;
   // Reads by threads that have given up their handles come before what the caller writes: giving up a copy
   // waits for them, which asking for the count does not.
   std::shared_ptr<const ArrayData>(a.data_).reset();
@@ -28,24 +29,60 @@ bool ArrayAccess::is_last_handle(const Array& a) {
 }
 
 // ------------------------------------------------------------------------------------- NewArray
-NewArray::NewArray(Type type) : data_(std::make_shared<ArrayData>()), size_(0) {
+namespace {
+
+constexpr std::size_t scalar_bytes = 8;  // up to here elements need no alignment of their own
+
+// Memory for an object with elements behind it.
+template <class T>
+struct ElementsBehind {
+  using value_type = T;
+  explicit ElementsBehind(std::size_t n) : bytes(n) {}
+  template <class U>
+  ElementsBehind(const ElementsBehind<U>& other) : bytes(other.bytes) {}  // NOLINT: allocators convert
+
+  T* allocate(std::size_t) {
+    return static_cast<T*>(bytes <= scalar_bytes ? ::operator new(sizeof(T) + scalar_bytes) : allocate_elements(bytes, in_front));
+  }
+  void deallocate(T* memory, std::size_t) noexcept {
+    if (bytes <= scalar_bytes) ::operator delete(memory);
+    else free_elements(memory, bytes, in_front);
+  }
+  bool operator==(const ElementsBehind&) const = default;
+
+  static constexpr std::size_t in_front = (sizeof(T) + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  std::size_t bytes;
+};
+
+std::byte* behind(void* object, std::size_t bytes) {
+  const std::uintptr_t alignment = bytes <= scalar_bytes ? scalar_bytes : buffer_alignment;
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(object) + alignment - 1) / alignment * alignment);
+}
+
+}  // namespace
+
+template <class Data, class... Of>
+void NewArray::allocate(const Type& type, Of&&... of) {
+  size_ = element_count(type.shape);
+  std::size_t bytes = static_cast<std::size_t>(size_) * itemsize(type.dtype);
+  std::byte* const placed = PlaceResults::take(type);
+  if (placed != nullptr) bytes = 0;
+  const auto data = std::allocate_shared<Data>(ElementsBehind<Data>(bytes), std::forward<Of>(of)...);
+  bytes_ = placed != nullptr ? placed : behind(data.get() + 1, bytes);
+  data->elements = bytes_;
+  if (placed == nullptr) data->holder = ArrayData::Holder::content;
+  data_ = std::move(data);
+}
+NewArray::NewArray(Type type) {
   for (std::int64_t d : type.shape) {
     if (d < 0) fail<TypeError>("array: dimensions must not be negative, got ", to_string(type.shape));
   }
-  size_ = element_count(type.shape);
-  const std::size_t bytes = static_cast<std::size_t>(size_) * itemsize(type.dtype);
-  data_->type = std::move(type);
-  if (std::byte* placed = PlaceResults::take(data_->type)) {
-    bytes_ = placed;
-  } else if (bytes <= sizeof data_->small) {
-    bytes_ = data_->small;
-  } else {
-    std::shared_ptr<std::byte> buffer = allocate_buffer(bytes);
-    bytes_ = buffer.get();
-    data_->owner = std::move(buffer);
-    data_->is_ours = true;
-  }
-  data_->elements = bytes_;
+  allocate<TypedData>(type, std::move(type));
+}
+NewArray::NewArray(std::shared_ptr<const Type> type) {
+  allocate<ArrayData>(*type);
+  data_->type = type.get();
+  data_->owner = std::move(type);
 }
 namespace {
 thread_local PlaceResults* placing = nullptr;
@@ -60,10 +97,9 @@ std::byte* PlaceResults::take(const Type& type) {
   return nullptr;
 }
 Array array_at(const std::byte* elements, const Type& type, std::shared_ptr<const void> owner) {
-  auto d = std::make_shared<ArrayData>();
-  d->type = type;
+  auto d = std::make_shared<TypedData>(type);
   d->elements = elements;
-  d->is_ours = owner != nullptr;
+  if (owner != nullptr) d->holder = ArrayData::Holder::content;
   d->owner = std::move(owner);
   return ArrayAccess::make(std::move(d));
 }
@@ -71,40 +107,34 @@ Array NewArray::finish() && { return ArrayAccess::make(std::move(data_)); }
 
 // ------------------------------------------------------------------------------------- builders
 Array make_traced(Type type, TracedVar var) {
-  auto d = std::make_shared<ArrayData>();
-  d->type = std::move(type);
-  d->traced = var;
-  return ArrayAccess::make(std::move(d));
+  return ArrayAccess::make(std::make_shared<const VariableData>(std::move(type), var));
 }
 
 std::uint64_t identity(const Array& a) {
-  const ArrayData& d = content(a);
-  if (!d.traced) return reinterpret_cast<std::uintptr_t>(ArrayAccess::identity(a));
+  const TracedVar* traced = content(a).traced();
+  if (traced == nullptr) return reinterpret_cast<std::uintptr_t>(ArrayAccess::identity(a));
   constexpr std::uint64_t traced_mark = std::uint64_t{1} << 63;  // no address has it
-  return traced_mark ^ (d.traced->trace << 32) ^ static_cast<std::uint64_t>(d.traced->var);
+  return traced_mark ^ (traced->trace << 32) ^ static_cast<std::uint64_t>(traced->var);
 }
 
-Array make_number(const Literal& l) {
-  auto d = std::make_shared<ArrayData>();
-  d->type = l.type();
-  store_literal(l, d->small);
-  d->elements = d->small;
-  d->number = l;
-  return ArrayAccess::make(std::move(d));
+NumberData::NumberData(const Literal& l) : TypedData(l.type(), Kind::number), literal(l) {
+  store_literal(l, element);
+  elements = element;
+  holder = Holder::content;
 }
+Array make_number(const Literal& l) { return ArrayAccess::make(std::make_shared<NumberData>(l)); }
 
 Array with_type(const Array& a, Type type) {
   const ArrayData& from = content(a);
-  auto d = std::make_shared<ArrayData>();
-  if (from.elements != from.small) {
-    d->owner = from.owner;
-    d->is_ours = from.is_ours;
-    d->elements = from.elements;
+  auto d = std::make_shared<TypedData>(std::move(type));
+  d->elements = from.elements;
+  if (from.holder == ArrayData::Holder::content) {
+    d->owner = ArrayAccess::shared(a);
+    d->holder = ArrayData::Holder::owner;
   } else {
-    std::memcpy(d->small, from.small, sizeof d->small);
-    d->elements = d->small;
+    d->owner = from.owner;
+    d->holder = from.holder;
   }
-  d->type = std::move(type);
   return ArrayAccess::make(std::move(d));
 }
 
@@ -175,9 +205,8 @@ Array view(const void* data, Type type, std::shared_ptr<const void> owner, Locat
   if (reinterpret_cast<std::uintptr_t>(data) % buffer_alignment != 0) {
     return from_bytes(data, std::move(type), at);
   }
-  auto d = std::make_shared<ArrayData>();
   element_count(type.shape);  // rejects absurd shapes
-  d->type = std::move(type);
+  auto d = std::make_shared<TypedData>(std::move(type));
   d->elements = static_cast<const std::byte*>(data);
   d->owner = owner ? std::move(owner) : std::shared_ptr<const void>(data, [](const void*) {});
   return ArrayAccess::make(std::move(d));
@@ -225,7 +254,7 @@ Array array(const Nested& nested, std::optional<Dtype> dtype, Location at) {
 }
 
 // ---------------------------------------------------------------------------------------- reading
-const Type& Array::type() const { return ArrayAccess::data(*this).type; }
+const Type& Array::type() const { return *ArrayAccess::data(*this).type; }
 
 std::int64_t Array::shape(std::int64_t axis) const {
   return shape()[static_cast<std::size_t>(canonical_axis("shape", axis, ndim()))];
@@ -239,11 +268,11 @@ void Array::copy_to(void* out, std::int64_t count, Dtype as, Location at) const 
   const Array value = concrete(*this, count == 1 ? "item" : "to_vector");
   const ArrayData& d = content(value);
   if (count == 0) return;  // an empty result may have no address
-  if (d.type.dtype == as) {
-    std::memcpy(out, d.elements, d.type.nbytes());
+  if (d.type->dtype == as) {
+    std::memcpy(out, d.elements, d.type->nbytes());
     return;
   }
-  visit_dtype(d.type.dtype, [&](auto from) {
+  visit_dtype(d.type->dtype, [&](auto from) {
     visit_dtype(as, [&](auto to) {
       using From = decltype(from);
       using To = decltype(to);

@@ -26,8 +26,8 @@ class PlaceResults {
   PlaceResults* outer_;
 };
 
-// Elements that lie somewhere already, kept alive by `owner`, which is theirs alone; without one they must
-// outlive the array.
+// Elements that lie somewhere already, at a place that is theirs alone and that `owner` keeps alive; without an owner
+// they must outlive the array.
 Array array_at(const std::byte* elements, const Type& type, std::shared_ptr<const void> owner = nullptr);
 
 }  // namespace reprise

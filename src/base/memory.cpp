@@ -67,6 +67,10 @@ class FreeBlocks {
 };
 constexpr std::size_t large_block = 256 << 10;
 
+std::size_t block_size(std::size_t bytes) {
+  return std::max(buffer_alignment, (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
+}
+
 void* allocate_block(std::size_t bytes) {
   if (bytes >= large_block) {
     if (void* found = FreeBlocks::get().take(bytes)) return found;
@@ -80,19 +84,23 @@ void* allocate_block(std::size_t bytes) {
 
 void release_free_memory() { FreeBlocks::get().drop_all(); }
 
-std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
+void* allocate_elements(std::size_t elements, std::size_t beside) {
   constexpr std::size_t address_space = std::size_t{1} << 47;  // no process has more
-  if (bytes > address_space) fail<RuntimeError>("memory: too large, got ", bytes, " bytes");
-  const std::size_t rounded =
-      std::max(buffer_alignment, (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
-  void* memory = allocate_block(rounded);
-  if (memory == nullptr) fail<RuntimeError>("memory: exhausted, got a request for ", bytes, " bytes");
-  count_allocated(bytes);
-  return {static_cast<std::byte*>(memory), [bytes, rounded](std::byte* p) {
-            live.fetch_sub(bytes, std::memory_order_relaxed);
-            if (rounded >= large_block) FreeBlocks::get().put(rounded, p);
-            else std::free(p);
-          }};
+  if (elements > address_space) fail<RuntimeError>("memory: too large, got ", elements, " bytes");
+  void* memory = allocate_block(block_size(elements + beside));
+  if (memory == nullptr) fail<RuntimeError>("memory: exhausted, got a request for ", elements, " bytes");
+  count_allocated(elements);
+  return memory;
+}
+void free_elements(void* memory, std::size_t elements, std::size_t beside) noexcept {
+  live.fetch_sub(elements, std::memory_order_relaxed);
+  const std::size_t size = block_size(elements + beside);
+  if (size >= large_block) FreeBlocks::get().put(size, memory);
+  else std::free(memory);
+}
+
+std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
+  return {static_cast<std::byte*>(allocate_elements(bytes, 0)), [bytes](std::byte* p) { free_elements(p, bytes, 0); }};
 }
 
 std::size_t live_bytes() { return live.load(std::memory_order_relaxed); }

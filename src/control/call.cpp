@@ -171,8 +171,8 @@ Arrays with_wide_numbers(Arrays args) {
   const bool is_wide = std::any_of(args.begin(), args.end(),
                                    [](const Array& a) { return a.dtype() == Dtype::f64; });
   for (Array& a : args) {
-    if (!is_wide || !content(a).number || a.type() != Type{Dtype::f32, {}, true}) continue;
-    a = make_number(convert_literal(*content(a).number, Dtype::f64, true));
+    if (!is_wide || !content(a).number() || a.type() != Type{Dtype::f32, {}, true}) continue;
+    a = make_number(convert_literal(*content(a).number(), Dtype::f64, true));
   }
   return args;
 }

@@ -15,7 +15,7 @@ namespace reprise {
 namespace {
 
 Array repeated(const char* op, const Shape& shape, const Array& value, Dtype dtype, bool weak) {
-  if (const auto& number = content(value).number) {
+  if (const Literal* number = content(value).number()) {
     return lax::filled(shape, convert_literal(*number, dtype, weak));
   }
   const std::size_t rank = value.shape().size();
@@ -34,7 +34,7 @@ Array repeated(const char* op, const Shape& shape, const Array& value, Dtype dty
 Literal scalar_literal(const char* op, const Array& x) {
   if (x.ndim() != 0) fail<TypeError>(op, ": scalars are needed, got ", x.type());
   const Array value = concrete(x, op);
-  if (content(value).number) return *content(value).number;
+  if (content(value).number()) return *content(value).number();
   return load_literal(value.dtype(), content(value).elements);
 }
 double as_double(const Literal& l) { return convert_literal(l, Dtype::f64, false).real; }

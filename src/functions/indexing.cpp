@@ -77,8 +77,8 @@ Entry parse(const Index& index, std::int64_t axis, const Type& x) {
     fail_with_hint<TypeError>("select with where, or index with the positions",
                               "index: an index array must have an integer dtype, got ", i.type());
   }
-  if (content(i).number && i.weak_type()) {
-    return {checked_integer(content(i).number->integer, axis, x), axis};
+  if (content(i).number() && i.weak_type()) {
+    return {checked_integer(content(i).number()->integer, axis, x), axis};
   }
   if (i.ndim() == 0 && x.shape[at(axis)] == 0) {
     fail<TypeError>("index: axis ", axis, " is empty, got ", x);

@@ -34,8 +34,8 @@ Array with_rank(const Array& x, std::int64_t rank) {
 Array convert_promoted(const Array& x, Dtype dtype, bool weak_type) {
   if (x.dtype() == dtype && x.weak_type() == weak_type) return x;
   const Array y = lax::convert(x, dtype, weak_type);
-  if (!content(y).number) return y;
-  Literal l = *content(y).number;
+  if (!content(y).number()) return y;
+  Literal l = *content(y).number();
   l.promoted = true;
   return make_number(l);
 }

@@ -49,7 +49,7 @@ Array unit_uniform(const Array& key, const Shape& shape, Dtype dtype) {
 // The product with the span is exact, so rounding it before the addition changes nothing.
 bool scales_exactly(Dtype dtype, const Array& minval, const Array& maxval) {
   if (dtype != Dtype::f32 && dtype != Dtype::f64) return true;  // rounded after every operation
-  const auto &low = content(minval).number, &high = content(maxval).number;
+  const Literal *low = content(minval).number(), *high = content(maxval).number();
   if (!low || !high) return false;
   const auto value = [&](const Literal& l) {
     const double x = convert_literal(l, Dtype::f64, false).real;
@@ -96,7 +96,7 @@ Array to_rank(const Array& x, std::size_t rank) {
   return lax::broadcast_in_dim(x, shape, dims);
 }
 Array widened(const Operand& x, Dtype dtype) {
-  const auto& number = content(x.array).number;
+  const Literal* number = content(x.array).number();
   const bool same_kind = is_floating(x.array.dtype()) == is_floating(dtype);
   if (!number || itemsize(dtype) != 8 || !same_kind) return x.array;
   return make_number(convert_literal(*number, dtype, number->weak_type));
@@ -212,7 +212,7 @@ Array fold_in(Operand key, Operand data) {
                               "fold_in: a scalar is needed, got ", data.array.type());
   }
   const Given given = typed_single("fold_in", key);
-  const auto& number = content(data.array).number;
+  const Literal* number = content(data.array).number();
   const Array word = number ? make_number(convert_literal(*number, Dtype::u32, false))
                             : lax::convert(data.array, Dtype::u32);
   return given_form(given, lax::random_fold_in(given.key, word));

@@ -105,7 +105,7 @@ Array randint_call(const Array& key, const Shape& shape, const Array& minval, co
 
 // A bound of a short dtype as i32, limited to [least, largest + beyond].
 Array short_bound(const Array& x, Dtype dtype, std::int64_t beyond) {
-  const auto& number = content(x).number;
+  const Literal* number = content(x).number();
   const Array wide = number ? make_number(convert_literal(*number, Dtype::i32, false))
                             : lax::convert(x, Dtype::i32);
   Literal top = largest(dtype, Dtype::i32, true);
@@ -225,7 +225,7 @@ Array bernoulli(Operand key, Operand p, const std::optional<Shape>& given) {
   check_floating("bernoulli", p.array.dtype());
   const Shape shape = shape_for("bernoulli", given, p.array.shape());
   const Array k = single_key("bernoulli", key);
-  const auto& number = content(p.array).number;
+  const Literal* number = content(p.array).number();
   const Array limit =
       number ? rounded_number(number->dtype, number->real) : lax::convert(p.array, p.array.dtype());
   const auto body = [&](const Arrays& a) {

@@ -317,7 +317,7 @@ Array bind_binary(const Primitive& p, const Operand& x, const Operand& y) {
   const AtUser at(y.at.line > x.at.line ? y.at : x.at);
   const Type &a = x.array.type(), &b = y.array.type();
   if (a.dtype == b.dtype) return p.bind1({x.array, y.array});
-  const auto number = [](const Array& v) { return content(v).number && v.weak_type(); };
+  const auto number = [](const Array& v) { return content(v).number() && v.weak_type(); };
   if (number(x.array) && !number(y.array)) return p.bind1({convert(x.array, b.dtype), y.array});
   if (number(y.array)) return p.bind1({x.array, convert(y.array, a.dtype)});
   return p.bind1({x.array, y.array});

@@ -91,7 +91,7 @@ Array full(const Shape& shape, Operand value, Dtype dtype) {
   if (value.array.ndim() != 0) {
     fail<TypeError>("full: the value must be a scalar, got ", value.array.type());
   }
-  if (const auto& number = content(value.array).number) {
+  if (const Literal* number = content(value.array).number()) {
     return filled(shape, convert_literal(*number, dtype, false));
   }
   return broadcast_in_dim(convert(value.array, dtype), shape, {});

@@ -212,7 +212,7 @@ namespace lax {
 
 Array convert(const Array& x, Dtype dtype, bool weak_type) {
   if (x.dtype() == dtype && x.weak_type() == weak_type) return x;
-  if (const auto& number = content(x).number; number && is_numeric(dtype)) {
+  if (const Literal* number = content(x).number(); number && is_numeric(dtype)) {
     Literal l = convert_literal(*number, dtype, weak_type);
     l.promoted = number->promoted;
     return is_tracing() ? make_number(l) : full_array(l.type(), l);
@@ -223,9 +223,9 @@ Array convert(const Array& x, Dtype dtype, bool weak_type) {
 Array convert_element_type(Operand x, Dtype new_dtype, bool weak_type) {
   const AtUser at(x.at);
   const Array y = convert(x.array, new_dtype, weak_type);
-  if (!content(y).number || (x.array.dtype() == new_dtype && x.array.weak_type() == weak_type))
+  if (!content(y).number() || (x.array.dtype() == new_dtype && x.array.weak_type() == weak_type))
     return y;
-  Literal l = *content(y).number;
+  Literal l = *content(y).number();
   l.promoted = true;  // JAX counts a converted number as a residual
   return make_number(l);
 }

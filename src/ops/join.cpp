@@ -457,7 +457,7 @@ Array pad(Operand x, Operand padding_value, const std::vector<PadDimension>& pad
   Padding config;
   for (const PadDimension& d : padding_config) config.push_back({d.low, d.high, d.interior});
   Array value = padding_value.array;
-  if (content(value).number && value.dtype() != x.array.dtype()) {
+  if (content(value).number() && value.dtype() != x.array.dtype()) {
     value = convert(value, x.array.dtype());
   }
   return pad_p.bind1({x.array, value}, {{"padding_config", config}});

@@ -222,7 +222,7 @@ Batched clamp_batch(const Primitive&, const Arrays& x, const Axes& axes, std::in
 
 // A C++ number takes the dtype of the others.
 Array adapt(const Array& x, Dtype dtype) {
-  return content(x).number && x.weak_type() && x.dtype() != dtype ? convert(x, dtype) : x;
+  return content(x).number() && x.weak_type() && x.dtype() != dtype ? convert(x, dtype) : x;
 }
 
 }  // namespace
@@ -247,7 +247,7 @@ Array select_n(Operand which, const Arrays& cases, Location at) {
   const AtUser scope(at);
   Arrays x{which.array};
   const auto strong = std::find_if(cases.begin(), cases.end(), [](const Array& c) {
-    return !(content(c).number && c.weak_type());
+    return !(content(c).number() && c.weak_type());
   });
   for (const Array& c : cases) {
     x.push_back(strong == cases.end() ? c : adapt(c, strong->dtype()));

@@ -284,8 +284,8 @@ Array start_index(const char* op, const Array& index, std::int64_t size) {
   if (!is_integer(index.dtype())) {
     fail<TypeError>(op, ": start indices must be integers, got ", index.type());
   }
-  if (!content(index).number) return wrap_negative(index, size);
-  Literal literal = *content(index).number;
+  if (!content(index).number()) return wrap_negative(index, size);
+  Literal literal = *content(index).number();
   if (!is_unsigned(index.dtype()) && literal.integer < 0) literal.integer += size;
   literal.weak_type = false;
   literal.promoted = true;  // JAX keeps such an index as a residual

@@ -14,6 +14,7 @@ namespace reprise::plan {
 inline constexpr std::size_t memory_alignment = 64;
 inline constexpr std::size_t aligned(std::size_t bytes) { return (bytes + memory_alignment - 1) / memory_alignment * memory_alignment; }
 inline constexpr std::size_t large_output = 64 << 10;  // smaller outputs get a buffer each
+inline constexpr std::size_t handle_size = 64;         // of what stands in front of the elements in such a buffer
 
 enum class Region : std::uint8_t { none, argument, arena, results, own, host };
 struct Place {
@@ -30,12 +31,13 @@ struct MemoryPlan {
   std::vector<Var> own;              // outputs with a buffer of their own
   std::vector<std::size_t> reused;   // donated arguments whose memory outputs take over
   std::size_t arena_bytes = 0, result_bytes = 0, own_bytes = 0;
+  std::size_t handle_bytes() const { return own.size() * handle_size; }
   std::size_t argument_bytes = 0, alias_bytes = 0;  // alias: of outputs in the memory of arguments
   std::size_t library_bytes = 0;  // that libraries take and give back by themselves, at most
   std::size_t host_bytes = 0;
   bool host_on_disk = false;
   // Of memory: what lies on disk does not count.
-  std::size_t peak() const { return arena_bytes + result_bytes + own_bytes + library_bytes + (host_on_disk ? 0 : host_bytes); }
+  std::size_t peak() const { return arena_bytes + result_bytes + own_bytes + handle_bytes() + library_bytes + (host_on_disk ? 0 : host_bytes); }
 };
 
 // A result of a loop whose steps update it in place, and the operand that it starts from.

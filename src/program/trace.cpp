@@ -24,7 +24,7 @@ thread_local std::vector<Trace*> open_traces;  // of this thread, outermost firs
 thread_local Trace* current_trace = nullptr;
 
 [[noreturn]] void leaked(const Array& a) {
-  const TracedVar& v = *content(a).traced;
+  const TracedVar& v = *content(a).traced();
   const std::string where = to_string(v.made_at);
   const std::string made = where.empty() ? "" : ", made at " + where;
   if (v.thread != this_thread()) {
@@ -38,7 +38,7 @@ thread_local Trace* current_trace = nullptr;
 }
 
 Trace& trace_of(const Array& a) {
-  const TracedVar& v = *content(a).traced;
+  const TracedVar& v = *content(a).traced();
   for (std::size_t i = open_traces.size(); i-- > 0;) {
     if (open_traces[i]->id() == v.trace) return *open_traces[i];
   }
@@ -61,7 +61,7 @@ Trace* target_trace(const Arrays& x) {
   Trace* target = current_trace;
   for (const Array& a : x) {
     if (!is_traced(a)) continue;
-    const std::uint64_t id = content(a).traced->trace;
+    const std::uint64_t id = content(a).traced()->trace;
     if (target != nullptr && target->id() == id) continue;
     Trace& t = trace_of(a);
     if (target == nullptr || t.id() > target->id()) target = &t;
@@ -102,15 +102,15 @@ Array Trace::input(const Type& type) {
 
 Atom Trace::atom(const Array& a) {
   const ArrayData& d = content(a);
-  if (d.traced && d.traced->trace == id_) return Atom::of(d.traced->var);
-  if (d.number) {
+  if (d.traced() && d.traced()->trace == id_) return Atom::of(d.traced()->var);
+  if (d.number()) {
     // In the linear program (never current) a promoted literal counts as a residual.
-    if (!d.number->promoted || current_) return Atom::of(*d.number);
+    if (!d.number()->promoted || current_) return Atom::of(*d.number());
   }
-  if (d.traced) trace_of(a);  // throws if it leaked
+  if (d.traced()) trace_of(a);  // throws if it leaked
   const auto [it, is_new] = const_of_.try_emplace(identity(a), -1);
   if (is_new) {
-    it->second = program_.fresh(d.type);
+    it->second = program_.fresh(*d.type);
     const_vars_.push_back(it->second);
     consts_.push_back(a);
   }
@@ -176,7 +176,7 @@ std::string Trace::blame(Var wanted) const {
 }
 
 Array Trace::concrete_value(const Array& a, const char* what) {
-  const Var wanted = content(a).traced->var;
+  const Var wanted = content(a).traced()->var;
   if (info_.concrete_args == nullptr) {
     const std::string function = info_.name.empty() ? "a function" : "the function " + info_.name;
     fail_with_hint<TraceError>(

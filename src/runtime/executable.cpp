@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <unordered_map>
 
 #include "array/place.h"
 #include "base/memory.h"
@@ -12,7 +13,24 @@
 namespace reprise {
 
 Executable::Executable(std::shared_ptr<const Code> code, std::string spill_directory)
-    : code_(std::move(code)), spill_directory_(std::move(spill_directory)), timed_(pass_is_timed("run")) {}
+    : code_(std::move(code)), spill_directory_(std::move(spill_directory)), timed_(pass_is_timed("run")) {
+  const Program& program = *code_->schedule->program;
+  const plan::MemoryPlan& memory = code_->memory;
+  std::vector<Type> types;
+  types.reserve(program.out.size());
+  std::unordered_map<Var, std::size_t> first_of;
+  own_outputs_.resize(memory.own.size());
+  for (std::size_t k = 0; k < program.out.size(); ++k) {
+    types.push_back(program.type(program.out[k]));
+    const Var root = code_->schedule->outputs[k].root;
+    const auto [first, is_new] = first_of.emplace(root, k);
+    first_outputs_.push_back(root < 0 ? k : first->second);
+    if (root < 0 || !is_new) continue;
+    const plan::Place& place = memory.places[static_cast<std::size_t>(root)];
+    if (place.region == plan::Region::own) own_outputs_[place.offset] = k;
+  }
+  output_types_ = std::make_shared<const std::vector<Type>>(std::move(types));
+}
 
 Arrays Executable::run_timed(Arrays args) const {
   using Clock = std::chrono::steady_clock;
@@ -56,11 +74,12 @@ Arrays Executable::run(Arrays args, const Observer* observer) const {
   // Arguments are only read, but for those that are donated.
   for (std::size_t i = 0; i < args.size(); ++i) slots[first_argument_slot + i] = const_cast<std::byte*>(content(args[i]).elements);
   claim_donated(args, slots);
-  std::vector<NewArray> own;
-  own.reserve(memory.own.size());
-  for (Var v : memory.own) {
-    own.emplace_back(s.types[static_cast<std::size_t>(v)]);
-    slots[first_argument_slot + args.size() + own.size() - 1] = own.back().bytes();
+  Arrays out(s.outputs.size());
+  for (std::size_t i = 0; i < own_outputs_.size(); ++i) {
+    const std::size_t k = own_outputs_[i];
+    NewArray own(std::shared_ptr<const Type>(output_types_, &(*output_types_)[k]));
+    slots[first_argument_slot + args.size() + i] = own.bytes();
+    out[k] = std::move(own).finish();
   }
   // Transfers under way end before the memory that they use is freed.
   std::optional<Spill> spill;
@@ -70,24 +89,28 @@ Arrays Executable::run(Arrays args, const Observer* observer) const {
     host.emplace(*code_, *spill);
   }
   reprise::run(*code_, slots, {nullptr, host ? &*host : nullptr}, observer);
-  Arrays finished;
-  finished.reserve(own.size());
-  for (NewArray& a : own) finished.push_back(std::move(a).finish());
-  Arrays out;
-  out.reserve(s.outputs.size());
-  for (std::size_t k = 0; k < s.outputs.size(); ++k) {
-    const plan::View& v = s.outputs[k];
-    const Type type = s.program->type(s.program->out[k]);
-    if (v.root < 0) {
-      out.push_back(make_number(s.program->out[k].literal));
+  add_others(out, args, results);
+  return out;
+}
+
+void Executable::add_others(Arrays& out, const Arrays& args, const std::shared_ptr<std::byte>& results) const {
+  const plan::Schedule& s = *code_->schedule;
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (out[k].defined()) continue;
+    const Type& type = (*output_types_)[k];
+    if (const std::size_t first = first_outputs_[k]; first != k) {
+      out[k] = out[first].type() == type ? out[first] : with_type(out[first], type);
       continue;
     }
-    const plan::Place& place = memory.places[static_cast<std::size_t>(v.root)];
-    if (place.region == plan::Region::argument) out.push_back(with_type(args[place.offset], type));
-    else if (place.region == plan::Region::own) out.push_back(finished[place.offset].type() == type ? finished[place.offset] : with_type(finished[place.offset], type));
-    else out.push_back(array_at(results.get() + place.offset, type, std::make_shared<std::shared_ptr<std::byte>>(results)));
+    const Var root = s.outputs[k].root;
+    if (root < 0) {
+      out[k] = make_number(s.program->out[k].literal);
+      continue;
+    }
+    const plan::Place& place = code_->memory.places[static_cast<std::size_t>(root)];
+    if (place.region == plan::Region::argument) out[k] = with_type(args[place.offset], type);
+    else out[k] = array_at(results.get() + place.offset, type, results);
   }
-  return out;
 }
 
 }  // namespace reprise

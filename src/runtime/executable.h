@@ -23,8 +23,13 @@ class Executable {
  private:
   Arrays run_timed(Arrays args) const;
   void claim_donated(Arrays& args, std::byte** slots) const;
+  // Outputs that have no buffer of their own.
+  void add_others(Arrays& out, const Arrays& args, const std::shared_ptr<std::byte>& results) const;
 
   std::shared_ptr<const Code> code_;
+  std::shared_ptr<const std::vector<Type>> output_types_;  // results share them, which leaves a handle few bytes
+  std::vector<std::size_t> first_outputs_;  // of each output, the first one that is the same memory
+  std::vector<std::size_t> own_outputs_;    // of each buffer that is an output's own, that output
   std::string spill_directory_;
   mutable std::atomic<std::size_t> copied_donations_{0};
   bool timed_;  // REPRISE_TIME=run: every call reports the time of each instruction

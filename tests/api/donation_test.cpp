@@ -150,3 +150,28 @@ TEST_CASE("threads donate what others have read before") {
     CHECK(wrong == 0);
   }
 }
+
+TEST_CASE("of two results in one place neither is given away while the other lives") {
+  const auto twice = rp::jit([](Array x) {
+    const Array y = x + 1.f;
+    return std::tuple{y, y, y.reshape({-1})};
+  });
+  const auto step = rp::jit([](Array y) { return y * 2.f; }, {.donate_argnums = {0}});
+  for (const std::int64_t n : {4, 256}) {  // a buffer of its own, the result block
+    auto [a, b, c] = twice(filled({n, n}, 0.f));
+    const auto before = numbers(b);
+    const Array doubled = step(std::move(a));
+    CHECK(numbers(b) == before);
+    CHECK(numbers(c) == before);
+    CHECK(numbers(doubled)[1] == 2 * before[1]);
+  }
+}
+
+TEST_CASE("a donated scalar that someone else holds keeps its value") {
+  const auto step = rp::jit([](Array count) { return count + 1; }, {.donate_argnums = {0}});
+  Array count = rp::full({}, 0, rp::int32);
+  for (int i = 0; i < 4; ++i) count = step(std::move(count));
+  const Array kept = count;
+  CHECK(step(std::move(count)).item<int>() == 5);
+  CHECK(kept.item<int>() == 4);
+}

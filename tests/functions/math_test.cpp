@@ -63,8 +63,8 @@ TEST_CASE("promotion records converts and leading dimensions, numbers stay liter
 TEST_CASE("only a number that promotion changes counts as a residual") {
   const auto promoted = [](const Array& x, const Array& number) {
     const Array operand = promote("multiply", {x, number})[1];
-    REQUIRE(content(operand).number.has_value());
-    return content(operand).number->promoted;
+    REQUIRE(content(operand).number() != nullptr);
+    return content(operand).number()->promoted;
   };
   const auto f = [&](const Arrays& a) {
     CHECK(promoted(a[0], 2.0));        // becomes strong
