@@ -1,6 +1,9 @@
 // Sorting along one axis: stable, NaN last, zeros of both signs equal, as the evaluator has it (ops/sort.cpp).
 #include "codegen/sort_ir.h"
 
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
 #include <algorithm>
 
 #include "base/dtype.h"
@@ -70,6 +73,9 @@ void SortCode::begin(const std::string& name) {
   for (std::size_t k = 0; k < operands; ++k) in_.push_back(code_.pointer(args_.pointers, k));
   for (std::size_t k = 0; k < operands; ++k) out_.push_back(code_.pointer(args_.pointers, operands + k));
 }
+
+llvm::Type* SortCode::bits(Dtype d) { return b_.getIntNTy(static_cast<unsigned>(8 * itemsize(d))); }
+llvm::Align SortCode::align(Dtype d) { return llvm::Align(itemsize(d)); }
 
 Value* SortCode::first_of(Value* run) {
   if (shape_.inner == 1) return b_.CreateMul(run, code_.i64(shape_.n));

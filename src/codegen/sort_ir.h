@@ -1,11 +1,12 @@
 // What the two ways of sorting share: runs, keys as unsigned numbers, and the elements that a key does not tell apart.
 #pragma once
 
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
-
 #include "codegen/code_blocks.h"
 #include "codegen/equation_code.h"
+
+namespace llvm {
+struct Align;
+}
 
 namespace reprise::codegen {
 
@@ -30,12 +31,12 @@ llvm::Value* is_special(llvm::IRBuilderBase&, llvm::Value* bits, Dtype);
 // A sorting function that is being written.
 class SortCode {
  public:
-  SortCode(llvm::Module& m, const SortShape& shape) : m_(m), b_(m.getContext()), code_(b_), shape_(shape) {}
+  SortCode(llvm::Module& m, llvm::IRBuilderBase& b, const SortShape& shape) : m_(m), b_(b), code_(b), shape_(shape) {}
 
  protected:
   void begin(const std::string& name);
-  llvm::Type* bits(Dtype d) { return b_.getIntNTy(static_cast<unsigned>(8 * itemsize(d))); }
-  static llvm::Align align(Dtype d) { return llvm::Align(itemsize(d)); }
+  llvm::Type* bits(Dtype);
+  static llvm::Align align(Dtype);
   llvm::Value* first_of(llvm::Value* run);  // the run's first element
   // Element i of the run that begins at `first`.
   llvm::Value* place(llvm::Value* base, Dtype d, llvm::Value* first, llvm::Value* i);
@@ -43,7 +44,7 @@ class SortCode {
   void restore_specials(llvm::Value* first);
 
   llvm::Module& m_;
-  llvm::IRBuilder<> b_;
+  llvm::IRBuilderBase& b_;
   CodeBlocks code_;
   const SortShape& shape_;
   KernelArguments args_{};

@@ -1,3 +1,6 @@
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
 #include <algorithm>
 
 #include "base/dtype.h"
@@ -37,7 +40,7 @@ std::vector<Stage> stages_of(std::int64_t n) {
 // elements of all lanes.
 class NetworkSort : SortCode {
  public:
-  NetworkSort(llvm::Module& m, const SortShape& shape, unsigned lanes) : SortCode(m, shape), lanes_(lanes) {}
+  NetworkSort(llvm::Module& m, llvm::IRBuilderBase& b, const SortShape& shape, unsigned lanes) : SortCode(m, b, shape), lanes_(lanes) {}
 
   EmittedKernel emit(const std::string& name) {
     begin(name);
@@ -262,7 +265,8 @@ double network_depth(std::int64_t n) {
 }
 
 EmittedKernel emit_network_sort(llvm::Module& m, const std::string& name, const SortShape& shape, unsigned lanes) {
-  return NetworkSort(m, shape, lanes).emit(name);
+  llvm::IRBuilder<> b(m.getContext());
+  return NetworkSort(m, b, shape, lanes).emit(name);
 }
 
 }  // namespace reprise::codegen

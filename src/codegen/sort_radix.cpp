@@ -1,3 +1,6 @@
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -14,7 +17,7 @@ using Values = std::vector<Value*>;
 // with them positions) there. Digits that all keys share are passed over.
 class RadixSort : SortCode {
  public:
-  RadixSort(llvm::Module& m, const SortShape& shape) : SortCode(m, shape), digit_bits_(shape.n >= long_run ? 11 : 8) {
+  RadixSort(llvm::Module& m, llvm::IRBuilderBase& b, const SortShape& shape) : SortCode(m, b, shape), digit_bits_(shape.n >= long_run ? 11 : 8) {
     for (std::size_t k = 0; k < shape.keys; ++k) key_bytes_ = std::max(key_bytes_, itemsize(shape.dtypes[k]));
   }
 
@@ -213,6 +216,9 @@ class RadixSort : SortCode {
 
 }  // namespace
 
-EmittedKernel emit_radix_sort(llvm::Module& m, const std::string& name, const SortShape& shape) { return RadixSort(m, shape).emit(name); }
+EmittedKernel emit_radix_sort(llvm::Module& m, const std::string& name, const SortShape& shape) {
+  llvm::IRBuilder<> b(m.getContext());
+  return RadixSort(m, b, shape).emit(name);
+}
 
 }  // namespace reprise::codegen
