@@ -7,6 +7,7 @@ namespace reprise::plan {
 namespace {
 
 constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
+constexpr std::int64_t rows_in_a_row = 256;    // summed one after the other, unless that makes too many parts
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -75,7 +76,8 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.chunk_rows = std::max<std::int64_t>(1, per_segment);
   if (k.has_column_reduce && l.columns < wide_row) {
     const std::int64_t by_work = ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
-    l.chunks = std::clamp<std::int64_t>(by_work, 1, std::min(max_chunks(per_segment), per_segment));
+    const std::int64_t by_digits = ceil_div(per_segment, rows_in_a_row);
+    l.chunks = std::clamp<std::int64_t>(std::max(by_work, by_digits), 1, std::min(max_chunks(per_segment), per_segment));
     l.chunk_rows = ceil_div(per_segment, l.chunks);
     l.chunks = ceil_div(per_segment, l.chunk_rows);
     l.block = l.chunk_rows;  // an item is a chunk: see item_rows

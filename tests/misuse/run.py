@@ -8,10 +8,10 @@ for a program that must compile; its second may be `// include: reprise/nn.h` fo
 """
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
-PROGRAM = """#include <reprise/reprise.h>
-%s
+PROGRAM = """%s
 namespace rp = reprise;
 using rp::Array;
 int main() {
@@ -19,13 +19,22 @@ int main() {
 """
 
 
-def offence(compiler, include, case):
+def precompiled(compiler, include, folder):
+    """The options by which a program starts with the public header, read once for all cases."""
+    header = Path(folder) / "start.h"
+    header.write_text("#include <reprise/reprise.h>\n")
+    options = [compiler, "-std=c++20", f"-I{include}"]
+    subprocess.run([*options, "-x", "c++-header", header, "-o", f"{header}.gch"], check=True)
+    return [*options, "-fsyntax-only", "-include", str(header)]
+
+
+def offence(compile_start, case):
     """What is wrong with the compiler's answer to one case; None when nothing is."""
     text = case.read_text()
     first, second = (text.splitlines() + [""])[:2]
     header = second.removeprefix("// include: ")
     include_line = "" if header == second else f"#include <{header}>"
-    command = [compiler, "-std=c++20", "-fsyntax-only", f"-I{include}", "-x", "c++", "-"]
+    command = [*compile_start, "-x", "c++", "-"]
     run = subprocess.run(command, input=PROGRAM % (include_line, text), capture_output=True, text=True, check=False)
     if first == "// fine":
         return None if run.returncode == 0 else f"does not compile:\n{run.stderr}"
@@ -40,7 +49,9 @@ def offence(compiler, include, case):
 def main():
     compiler, include = sys.argv[1:]
     cases = sorted((Path(__file__).parent / "cases").glob("*.cpp"))
-    offences = [f"{case.name} {problem}" for case in cases if (problem := offence(compiler, include, case))]
+    with tempfile.TemporaryDirectory() as folder:
+        start = precompiled(compiler, include, folder)
+        offences = [f"{case.name} {problem}" for case in cases if (problem := offence(start, case))]
     if offences or not cases:
         sys.exit("\n".join(offences) or "no cases")
 
