@@ -85,7 +85,8 @@ TEST_CASE("compiled scatters are those of the evaluator") {
     CAPTURE(c.name);
     const Array x = random_elements(random, c.operand, float32), indices = random_indices(random, c, int32);
     const Array updates = random_elements(random, windows_of(c), float32);
-    for (const auto& [name, scatter] : scatters) {
+    for (const auto& [scatter_name, scatter] : scatters) {
+      const std::string name = scatter_name;
       CAPTURE(name);
       const GatherScatterMode mode = index_modes[random() % index_modes.size()];
       CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
@@ -100,7 +101,8 @@ TEST_CASE("compiled scatters combine numbers of every dtype as the evaluator doe
     for (Dtype d : element_dtypes) {
       const Array x = random_elements(random, c.operand, d), indices = random_indices(random, c, index_dtypes[random() % index_dtypes.size()]);
       const Array updates = random_elements(random, windows_of(c), d);
-      const auto& [name, scatter] = scatters[d == bool_ ? 0 : random() % scatters.size()];
+      const auto& [scatter_name, scatter] = scatters[d == bool_ ? 0 : random() % scatters.size()];
+      const std::string name = scatter_name;
       CAPTURE(name);
       const GatherScatterMode mode = index_modes[random() % index_modes.size()];
       CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
@@ -116,7 +118,8 @@ TEST_CASE("random compiled scatters are those of the evaluator") {
     const Dtype d = element_dtypes[1 + random() % (element_dtypes.size() - 1)], index = index_dtypes[random() % index_dtypes.size()];
     const Array x = random_elements(random, c.operand, d), indices = random_indices(random, c, index);
     const Array updates = random_elements(random, windows_of(c), d);
-    const auto& [name, scatter] = scatters[random() % scatters.size()];
+    const auto& [scatter_name, scatter] = scatters[random() % scatters.size()];
+    const std::string name = scatter_name;
     CAPTURE(name);
     const GatherScatterMode mode = index_modes[random() % index_modes.size()];
     CHECK(same_elements(scattered(scatter, c, x, indices, updates, mode, true), scattered(scatter, c, x, indices, updates, mode, false)));
