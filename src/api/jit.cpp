@@ -82,7 +82,7 @@ MemoryAnalysis memory_of(const JitEntry& entry) {
     if (v.root < 0 || plan.places[static_cast<std::size_t>(v.root)].region == plan::Region::argument) continue;
     m.output_bytes += schedule.types[static_cast<std::size_t>(v.root)].nbytes();
   }
-  m.temp_bytes = m.peak_bytes - std::min(m.peak_bytes, m.output_bytes + plan.handle_bytes);
+  m.temp_bytes = m.peak_bytes - std::min(m.peak_bytes, m.output_bytes);
   return m;
 }
 
