@@ -33,6 +33,7 @@ class TileEmitter {
     auto* done = llvm::BasicBlock::Create(context, "done", function_);
     b_.SetInsertPoint(entry);
     for (unsigned r = 0; r < rows_; ++r) row_offsets_.push_back(b_.CreateMul(argument(2), b_.getInt64(r)));
+    for (unsigned i = 0; i < 4; ++i) fetch_.push_back(member_of_fetch(i));
     b_.CreateBr(loop);
     b_.SetInsertPoint(loop);
     auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -41,6 +42,8 @@ class TileEmitter {
       sums.push_back(b_.CreatePHI(vector_, 2));
       sums.back()->addIncoming(llvm::ConstantAggregateZero::get(vector_), entry);
     }
+    fetch(k, 0);
+    fetch(k, 1);
     const std::vector<Value*> next = multiply_add(k, sums);
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], loop);
     Value* following = b_.CreateAdd(k, b_.getInt64(1));
@@ -53,6 +56,18 @@ class TileEmitter {
 
  private:
   Value* argument(unsigned i) { return function_->getArg(i); }
+
+  Value* member_of_fetch(unsigned i) {
+    llvm::Type* pointer = b_.getPtrTy();
+    return b_.CreateLoad(pointer, b_.CreateConstGEP1_64(pointer, argument(10), i));
+  }
+  // 0: to be read, 1: to be written; into the second cache.
+  void fetch(Value* k, unsigned use) {
+    Value* offset = b_.CreateLoad(b_.getInt64Ty(), b_.CreateGEP(b_.getInt64Ty(), fetch_[2 + use], k));
+    Value* place = b_.CreateGEP(b_.getInt8Ty(), fetch_[use], offset);
+    constexpr unsigned second_cache = 2, of_data = 1;
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {place, b_.getInt32(use), b_.getInt32(second_cache), b_.getInt32(of_data)});
+  }
 
   std::vector<Value*> multiply_add(Value* k, const std::vector<llvm::PHINode*>& sums) {
     Value* row = b_.CreateGEP(scalar_, argument(4), b_.CreateMul(k, argument(5)));
@@ -103,7 +118,7 @@ class TileEmitter {
   llvm::FixedVectorType* vector_;
   llvm::Align align_;
   bool has_fma_;
-  std::vector<Value*> row_offsets_;
+  std::vector<Value*> row_offsets_, fetch_;
 };
 
 }  // namespace
@@ -115,7 +130,7 @@ void emit_tile(llvm::Module& module, const std::string& name, Dtype d, unsigned 
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
   llvm::IRBuilder<> b(context);
-  auto* function = new_function(module, b, name, {number, pointer, number, number, pointer, number, pointer, number, number, number});
+  auto* function = new_function(module, b, name, {number, pointer, number, number, pointer, number, pointer, number, number, number, pointer});
   for (unsigned i : {1u, 4u, 6u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
   TileEmitter(module, function, d, rows, target).emit();
 }

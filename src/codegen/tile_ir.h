@@ -17,12 +17,22 @@ namespace reprise::codegen {
 inline constexpr unsigned tile_vectors = 2;   // columns of a tile: so many vectors
 unsigned tile_rows(unsigned vector_bytes);    // at most, so that the sums stay in registers
 
+// What a tile asks for while it computes, so that it is near when its turn comes: at each step of k one place to be read
+// and one to be written, so many bytes from the start.
+struct Fetch {
+  const void* read;
+  void* written;
+  const std::int64_t* read_offsets;
+  const std::int64_t* written_offsets;
+};
+
 // c[rows, columns] (+)= a[rows, k] panel[k, width], element by element
 //
 // Strides in elements; the columns of the panel and of c are neighbours. The panel has `width` of them even where c has
 // fewer. Every sum runs over k in order and becomes c if `begins`, else it is added to c.
 using TileCode = void (*)(std::int64_t k, const void* a, std::int64_t a_row, std::int64_t a_column, const void* panel,
-                          std::int64_t panel_row, void* c, std::int64_t c_row, std::int64_t columns, std::int64_t begins);
+                          std::int64_t panel_row, void* c, std::int64_t c_row, std::int64_t columns, std::int64_t begins,
+                          const Fetch*);
 void emit_tile(llvm::Module&, const std::string& name, Dtype, unsigned rows, const VectorTarget&);
 
 // to[j * to_row + i] = from[i * from_row + j] for a square of one vector's lanes.

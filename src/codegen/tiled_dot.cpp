@@ -23,6 +23,7 @@ class TiledDot final : public Matmul {
         b_column_(s.b_strides[rank_ + 1]), c_row_(s.c_strides[rank_]) {
     const std::int64_t most = tiles_.most_rows, strips = (s.m + most - 1) / most;
     for (std::int64_t i = 0; i < strips; ++i) strip_rows_.push_back((s.m - first_row(i)) / (strips - i));
+    plan_fetches();
   }
 
   std::size_t scratch_bytes() const override {
@@ -67,25 +68,42 @@ class TiledDot final : public Matmul {
   }
   void multiply_block(const T* a, const Panel* panels, std::int64_t count, std::int64_t depth, T* c, bool begins) const {
     for (const std::int64_t rows : strip_rows_) {
-      fetch_rows(a + rows * a_row_, rows, depth);
+      Fetch fetch{a + rows * a_row_, c + rows * c_row_, read_ahead_.data(), written_ahead_.data()};
       for (std::int64_t p = 0; p < count; ++p) {
         tiles_.rows[rows](depth, a, a_row_, a_column_, panels[p].numbers, panels[p].row, c + p * width_, c_row_,
-                          panels[p].columns, begins);
+                          panels[p].columns, begins, &fetch);
+        fetch.read_offsets += depth;
+        fetch.written_offsets += depth;
       }
       a += rows * a_row_;
       c += rows * c_row_;
     }
   }
-  // The next rows of a, while these are multiplied: the processor alone does not follow so many at once.
-  void fetch_rows(const T* a, std::int64_t rows, std::int64_t depth) const {
+  // Of a strip's work on a block: the lines of the rows of a and c that come next, spread over the steps.
+  void plan_fetches() {
     constexpr std::int64_t line = 64 / sizeof(T);
+    const std::int64_t depth = std::min(k_block, s_.k), panels = std::min(block_panels, (s_.n + width_ - 1) / width_);
+    const std::int64_t rows = strip_rows_.back();
+    std::vector<std::int64_t> read, written;
     if (a_column_ == 1) {
-      for (std::int64_t i = 0; i < rows; ++i) {
-        for (std::int64_t k = 0; k < depth; k += line) __builtin_prefetch(a + i * a_row_ + k, 0, 2);
+      for (std::int64_t k = 0; k < depth; k += line) {
+        for (std::int64_t i = 0; i < rows; ++i) read.push_back(i * a_row_ + k);
       }
     } else if (a_row_ == 1) {
-      for (std::int64_t k = 0; k < depth; ++k) __builtin_prefetch(a + k * a_column_ + rows - 1, 0, 2);
+      for (std::int64_t k = 0; k < depth; ++k) read.push_back(k * a_column_ + rows - 1);
     }
+    for (std::int64_t j = 0; j < panels * width_; j += line) {
+      for (std::int64_t i = 0; i < rows; ++i) written.push_back(i * c_row_ + j);
+    }
+    read_ahead_ = spread(read, panels * depth);
+    written_ahead_ = spread(written, panels * depth);
+  }
+  // In bytes.
+  static std::vector<std::int64_t> spread(const std::vector<std::int64_t>& lines, std::int64_t steps) {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(steps), 0);
+    if (lines.empty()) return out;
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = lines[i * lines.size() / out.size()] * static_cast<std::int64_t>(sizeof(T));
+    return out;
   }
   Panel panel_at(const T* from, std::int64_t depth, std::int64_t columns, T* scratch) const {
     if (is_near(depth, columns)) return {from, b_row_, columns};
@@ -123,6 +141,7 @@ class TiledDot final : public Matmul {
   const std::size_t rank_;
   const std::int64_t a_row_, a_column_, b_row_, b_column_, c_row_;
   std::vector<std::int64_t> strip_rows_;  // as equal as can be
+  std::vector<std::int64_t> read_ahead_, written_ahead_;
 };
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "plan/storage.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/dtype.h"
 #include "ops/records.h"
@@ -98,26 +99,32 @@ class StorageFinder {
     }
   }
   void choose_layout(const View& v) {
-    if (v.root < 0 || s_.origin[at(v.root)].source != Source::memory) return;
+    const auto order = order_of_whole(v);
+    if (!order || is_dense(v) || !order_[at(v.root)].empty()) return;
+    const bool same_innermost = order->back() + 1 == static_cast<std::int64_t>(order->size());
+    if (!same_innermost && s_.uses[at(v.root)] != 1) return;
+    order_[at(v.root)] = *order;
+    if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
+    else order_[at(v.root)].clear();
+  }
+  // Of a view of all of a variable that is stored as it is: the variable's dimensions in the view's order.
+  std::optional<Ints> order_of_whole(const View& v) const {
+    if (v.root < 0 || s_.origin[at(v.root)].source != Source::memory) return std::nullopt;
     const Shape& whole = p_.type(v.root).shape;
-    if (v.offset != 0 || v.shape.size() != whole.size() || is_dense(v) || !order_[at(v.root)].empty()) return;
+    if (v.offset != 0 || v.shape.size() != whole.size()) return std::nullopt;
     const Shape dense = row_major_strides(whole);
     Ints order;
     for (std::size_t d = 0; d < v.shape.size(); ++d) {
-      const auto same = std::find_if(dense.begin(), dense.end(), [&](std::int64_t s) { return s == v.strides[d]; });
-      if (same == dense.end()) return;
+      const auto same = std::find(dense.begin(), dense.end(), v.strides[d]);
+      if (same == dense.end()) return std::nullopt;
       order.push_back(same - dense.begin());
     }
     Ints sorted = order;
     std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return;
-    const bool same_innermost = order.back() + 1 == static_cast<std::int64_t>(order.size());
-    if (!same_innermost && s_.uses[at(v.root)] != 1) return;
-    order_[at(v.root)] = order;
-    if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
-    else order_[at(v.root)].clear();
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return std::nullopt;
+    return order;
   }
-  // Products that only a concatenation reads are written where it wants them.
+  // Products that only a concatenation reads, transposed or not, are written where it wants them.
   void place_in_concatenations() {
     for (const Equation& e : p_.eqns) {
       if (e.prim != &concatenate_p) continue;
@@ -125,18 +132,24 @@ class StorageFinder {
       View part = s_.view[at(e.out[0])];
       for (const Atom& a : e.in) {
         part.shape = p_.type(a).shape;
-        if (a.is_var()) {
-          const Equation* maker = made_by_[at(a.var)];
-          const bool is_dot = maker != nullptr && maker->prim == &dot_general_p && order_[at(a.var)].empty();
-          if (is_dot && s_.uses[at(a.var)] == 1 && can_write(maker, part)) {
-            s_.view[at(a.var)] = part;
-            s_.uses[at(a.var)] = 0;
-            ++s_.uses[at(part.root)];
-          }
-        }
+        if (a.is_var()) place_product(a.var, part);
         part.offset += part.shape[axis] * part.strides[axis];
       }
     }
+  }
+  void place_product(Var v, const View& part) {
+    const Var product = s_.view[at(v)].root;
+    const Equation* maker = product < 0 ? nullptr : made_by_[at(product)];
+    if (maker == nullptr || maker->prim != &dot_general_p || !order_[at(product)].empty() || s_.uses[at(product)] != 1) return;
+    const auto order = order_of_whole(s_.view[at(v)]);
+    if (!order) return;
+    View whole{part.root, part.offset, p_.type(product).shape, Ints(order->size(), 0)};
+    for (std::size_t d = 0; d < order->size(); ++d) whole.strides[static_cast<std::size_t>((*order)[d])] = part.strides[d];
+    if (!can_write(maker, whole)) return;
+    s_.view[at(product)] = whole;
+    s_.view[at(v)] = part;
+    s_.uses[at(product)] = 0;
+    ++s_.uses[at(part.root)];
   }
 
   const Program& p_;

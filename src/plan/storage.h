@@ -2,7 +2,7 @@
 //
 // Storage is row-major, with two exceptions that save copies. A matrix product or a concatenation whose
 // result is only transposed and reshaped is written in the transposed order. A matrix product that is
-// concatenated is written to its part of the whole.
+// concatenated, transposed or not, is written to its part of the whole.
 #pragma once
 
 #include "plan/kernel.h"

@@ -116,6 +116,23 @@ TEST_CASE("results written in parts are complete when they are read") {
   check_equal("pad", 1e-6, [](Array v) { return rp::exp(rp::pad(rp::sin(v), {{1, 2}, {0, 3}})); }, x);
 }
 
+TEST_CASE("products, transposed or not, are computed where a concatenation wants them") {
+  const Array x = rp::random::normal(rp::random::key(3), {4, 8, 16, 24}), y = rp::random::normal(rp::random::key(4), {4, 8, 24, 16});
+  const auto stacked = [](Array v, Array w) {
+    const Array square = rp::matmul(v, w), turned = rp::swapaxes(rp::matmul(v * 2.0f, w), 2, 3);
+    return rp::concatenate({turned, square, rp::transpose(rp::matmul(v, w * 3.0f), {0, 1, 3, 2})}, 1);
+  };
+  check_equal("stacked", 1e-5, stacked, x, y);
+  CHECK(rp::jit(stacked).lower(x, y).compile().as_text().find("kernel [copy]") == std::string::npos);
+  check_equal("heads outside", 1e-5, [](Array v, Array w) {
+    return rp::concatenate({rp::transpose(rp::matmul(v, w), {1, 3, 0, 2}), rp::transpose(rp::matmul(v, w + 1.0f), {1, 2, 0, 3})}, 0);
+  }, x, y);
+  check_equal("read twice", 1e-5, [](Array v, Array w) {
+    const Array turned = rp::swapaxes(rp::matmul(v, w), 2, 3);
+    return rp::concatenate({turned, rp::matmul(v, w), turned}, 3);
+  }, x, y);
+}
+
 TEST_CASE("an output that is an argument is the argument itself") {
   const Array x = ramp({300, 300}, 0, 1);
   const auto f = rp::jit([](Array v) { return std::pair{v, v * 2.f}; });
