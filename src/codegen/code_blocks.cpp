@@ -57,16 +57,7 @@ Value* CodeBlocks::loop(Value* begin, Value* end, std::int64_t step, const std::
          }).index;
 }
 
-void CodeBlocks::if_true(Value* condition, const std::function<void()>& body) {
-  llvm::Function* f = b_.GetInsertBlock()->getParent();
-  auto* inside = llvm::BasicBlock::Create(b_.getContext(), "if", f);
-  auto* after = llvm::BasicBlock::Create(b_.getContext(), "endif", f);
-  b_.CreateCondBr(condition, inside, after);
-  b_.SetInsertPoint(inside);
-  body();
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-}
+void CodeBlocks::if_true(Value* condition, const std::function<void()>& body) { if_else(condition, body, [] {}); }
 
 void CodeBlocks::if_else(Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise) {
   llvm::Function* f = b_.GetInsertBlock()->getParent();

@@ -180,26 +180,13 @@ Array rewritten(const Equation& e, const Arrays& x, const Type& out) {
   return convert(convolve(c, lhs, rhs, out), out.dtype, out.weak_type);
 }
 
+FlatFunction formula_of(const Equation& e, const Types& in, const Type& out) {
+  if (in.size() != 2 || !is_rewritten(e, in[0], in[1], out)) return nullptr;
+  return [&](const Arrays& x) { return Arrays{rewritten(e, x, out)}; };
+}
+
 }  // namespace
 
-Program rewrite_convolutions(const Program& p) {
-  Rewriter rewrite(p);
-  for (const Equation& e : p.eqns) {
-    Equation now = e;
-    now.in = rewrite.read_all(e.in);
-    now.params = map_programs(e.params, "convolutions", rewrite_convolutions);
-    const bool is_binary = e.in.size() == 2 && e.in[0].is_var() && e.in[1].is_var() && e.out.size() == 1;
-    if (!is_binary || !is_rewritten(e, p.type(e.in[0]), p.type(e.in[1]), p.type(e.out[0]))) {
-      rewrite.append(std::move(now));
-      continue;
-    }
-    const Type out = p.type(e.out[0]);
-    const AtEquation at(e.at);
-    const Traced traced = trace([&](const Arrays& x) { return Arrays{rewritten(e, x, out)}; }, {p.type(e.in[0]), p.type(e.in[1])},
-                                {.transform = "convolutions", .body = true});
-    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
-  }
-  return rewrite.finish();
-}
+Program rewrite_convolutions(const Program& p) { return replace_by_formulas(p, "convolutions", rewrite_convolutions, formula_of); }
 
 }  // namespace reprise::codegen

@@ -22,6 +22,8 @@
 namespace reprise::codegen {
 namespace {
 
+using plan::ceil_div;
+
 using llvm::Value;
 using Values = std::vector<Value*>;
 
@@ -62,8 +64,6 @@ struct Axis {
   std::int64_t outer, n, inner;
   bool reverse;
 };
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 class CumulativeEmitter {
  public:

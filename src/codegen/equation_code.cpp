@@ -26,30 +26,10 @@ void append(std::string& key, const Type& t) {
   key += python_tuple(t.shape);
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
-plan::Loops loops_over(std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t item_elements = 16384, fine_elements = 2048, column_step = 64, most_parts = 8, worth_a_team = 1 << 16;
-  plan::Loops l;
-  l.rows = rows;
-  l.columns = columns;
-  l.by_columns = rows == 1;
-  l.block = l.by_columns ? item_elements : std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(columns, 1), 1, rows);
-  l.items = ceil_div(l.by_columns ? columns : rows, l.block);
-  const std::int64_t elements = rows * columns;
-  std::int64_t parts = 1;
-  while (parts < most_parts && 2 * parts * fine_elements <= elements) parts *= 2;
-  l.fine_block = l.by_columns ? ceil_div(ceil_div(columns, parts), column_step) * column_step : ceil_div(rows, parts);
-  l.fine_block = std::min(l.block, l.fine_block);
-  l.fine_items = ceil_div(l.by_columns ? columns : rows, l.fine_block);
-  l.is_worth_a_team = elements >= worth_a_team;
-  return l;
-}
-
 plan::Loops unit_loops(std::int64_t units, std::int64_t operations) {
-  plan::Loops l = loops_over(units, operations);
+  plan::Loops l = plan::loops_over(units, operations);
   l.columns = 1;
   if (!l.by_columns) return l;
   l.by_columns = false;

@@ -29,8 +29,6 @@ std::span<const EquationRow> index_rows();       // index_ir.cpp
 std::span<const EquationRow> cumulative_rows();  // cumulative_ir.cpp
 std::span<const EquationRow> sort_rows();        // sort_ir.cpp
 
-// Rows of columns, each element made alone with about one operation; cut by rows, or by columns if there is but one row.
-plan::Loops loops_over(std::int64_t rows, std::int64_t columns);
 // Rows that are made as a whole, each with so many operations.
 plan::Loops unit_loops(std::int64_t units, std::int64_t operations);
 

@@ -34,7 +34,7 @@ class GatherEmitter {
   }
 
   EmittedKernel emit() {
-    const plan::Loops loops = loops_over(size_of(outer_), columns_.size);
+    const plan::Loops loops = plan::loops_over(size_of(outer_), columns_.size);
     first_ = loops.by_columns ? args_.column_begin : code_.i64(0);
     last_ = loops.by_columns ? args_.column_end : code_.i64(columns_.size);
     if (columns_.indices == 0) emit_runs();

@@ -21,9 +21,9 @@
 namespace reprise::codegen {
 namespace {
 
-using llvm::Value;
+using plan::ceil_div;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+using llvm::Value;
 
 // What two numbers are combined with; null: the update takes the place of the old one.
 const Primitive* combination(const Primitive* scatter) {

@@ -86,36 +86,15 @@ Array position(const Array& x, const Equation& e) {
 }
 
 // -------------------------------------------------------------------------------------- the pass
-FlatFunction expansion_of(const Equation& e, const std::vector<Type>& in, const Type& out) {
+FlatFunction expansion_of(const Equation& e, const Types& in, const Type& out) {
   if (in.size() == 1 && is_expandable_draw(e, in[0], out)) return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
   if (in.size() == 1 && is_expandable_position(e, in[0])) return [&](const Arrays& x) { return Arrays{position(x[0], e)}; };
   if (std::max(in[0].size(), out.size()) >= worth_a_kernel) return window_expansion(e, in, out);
   return nullptr;
 }
-bool is_candidate(const Equation& e) {
-  return !e.in.empty() && e.out.size() == 1 && std::all_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
-}
 
 }  // namespace
 
-Program expand(const Program& p) {
-  Rewriter rewrite(p);
-  for (const Equation& e : p.eqns) {
-    Equation now = e;
-    now.in = rewrite.read_all(e.in);
-    now.params = map_programs(e.params, "expand", expand);
-    std::vector<Type> in;
-    for (const Atom& a : e.in) in.push_back(p.type(a));
-    const FlatFunction f = is_candidate(e) ? expansion_of(e, in, p.type(e.out[0])) : nullptr;
-    if (!f) {
-      rewrite.append(std::move(now));
-      continue;
-    }
-    const AtEquation at(e.at);
-    const Traced traced = trace(f, in, {.transform = "expand", .body = true});
-    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
-  }
-  return rewrite.finish();
-}
+Program expand(const Program& p) { return replace_by_formulas(p, "expand", expand, expansion_of); }
 
 }  // namespace reprise::plan

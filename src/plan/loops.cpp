@@ -9,8 +9,6 @@ namespace {
 constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
 constexpr std::int64_t rows_in_a_row = 256;    // summed one after the other, unless that makes too many parts
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Neighbouring loops become one where every load and store walks on with one stride.
 void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::size_t end) {
   for (std::size_t k = end; k-- > begin + 1;) {
@@ -70,6 +68,16 @@ std::int64_t max_chunks(std::int64_t rows) {
   return std::max<std::int64_t>(16, static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)) / 2));
 }
 
+void cut_columns(Loops& l, std::int64_t block) {
+  l.by_columns = true;
+  l.block = block;
+  l.items = ceil_div(l.columns, l.block);
+}
+void cut_rows(Loops& l) {
+  l.block = std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(l.columns, 1), 1, l.rows);
+  l.items = ceil_div(l.rows, l.block);
+}
+
 void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   const std::int64_t per_segment = l.rows / k.segments;
   l.segments = k.segments;
@@ -85,24 +93,17 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
     return;
   }
   if (k.has_column_reduce || (!k.has_row_reduce && l.rows == 1)) {
-    l.by_columns = true;
-    l.block = k.has_column_reduce ? 2048 : item_elements;
-    l.items = ceil_div(l.columns, l.block);
-    return;
+    cut_columns(l, k.has_column_reduce ? 2048 : item_elements);
+  } else {
+    cut_rows(l);
   }
-  l.block = std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(l.columns, 1), 1, l.rows);
-  l.items = ceil_div(l.rows, l.block);
 }
 
 // An element's value does not depend on the cut unless rows are summed. Halves, quarters and so on: the cuts of kernels and
 // products that follow each other meet.
-void choose_fine_items(Loops& l, const Kernel& k) {
+void choose_fine_items(Loops& l, std::int64_t operations) {
   constexpr std::int64_t item_operations = 2048, column_step = 64, most_parts = 8, worth_a_team = 1 << 16;
-  l.fine_block = l.block;
-  l.fine_items = l.items;
-  if (k.has_column_reduce) return;
-  std::int64_t operations = 0, parts = 1;
-  for (const Node& n : k.nodes) operations += n.kind != NodeKind::load ? k.size() : 0;
+  std::int64_t parts = 1;
   while (parts < most_parts && 2 * parts * item_operations <= operations) parts *= 2;
   l.is_worth_a_team = operations >= worth_a_team;
   if (l.by_columns) {
@@ -112,6 +113,10 @@ void choose_fine_items(Loops& l, const Kernel& k) {
     l.fine_block = std::min(l.block, ceil_div(l.rows, parts));
     l.fine_items = ceil_div(l.rows, l.fine_block);
   }
+}
+
+std::int64_t operations_of(const Kernel& k) {
+  return k.size() * std::count_if(k.nodes.begin(), k.nodes.end(), [](const Node& n) { return n.kind != NodeKind::load; });
 }
 
 }  // namespace
@@ -147,7 +152,22 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   for (std::int64_t n : l.outer) l.rows *= n;
   choose_items(l, k, lanes);
   choose_tiles(l, k, lanes);
-  choose_fine_items(l, k);
+  if (k.has_column_reduce) {
+    l.fine_block = l.block;
+    l.fine_items = l.items;
+  } else {
+    choose_fine_items(l, operations_of(k));
+  }
+  return l;
+}
+
+Loops loops_over(std::int64_t rows, std::int64_t columns) {
+  Loops l;
+  l.rows = rows;
+  l.columns = columns;
+  if (rows == 1) cut_columns(l, item_elements);
+  else cut_rows(l);
+  choose_fine_items(l, rows * columns);
   return l;
 }
 

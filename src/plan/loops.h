@@ -25,5 +25,9 @@ struct Loops {
   std::int64_t segments = 1, chunks = 1, chunk_rows = 1;
 };
 Loops loops_of(const Kernel&, std::int64_t lanes);
+// Each element made alone with about one operation; cut by rows, or by columns if there is but one row.
+Loops loops_over(std::int64_t rows, std::int64_t columns);
+
+inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace reprise::plan

@@ -1,5 +1,7 @@
 #include "transform/rewrite.h"
 
+#include <algorithm>
+
 #include "program/check.h"
 
 namespace reprise {
@@ -72,6 +74,28 @@ Program map_bodies(const Program& p, const char* pass, Program (*f)(const Progra
   Program out = p;
   for (Equation& e : out.eqns) e.params = map_programs(e.params, pass, f);
   return out;
+}
+
+Program replace_by_formulas(const Program& p, const char* pass, Program (*pass_itself)(const Program&), Formula formula_of) {
+  Rewriter rewrite(p);
+  for (const Equation& e : p.eqns) {
+    Equation now = e;
+    now.in = rewrite.read_all(e.in);
+    now.params = map_programs(e.params, pass, pass_itself);
+    Types in;
+    for (const Atom& a : e.in) in.push_back(p.type(a));
+    const bool has_variables = std::all_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
+    const bool is_candidate = !e.in.empty() && e.out.size() == 1 && has_variables;
+    const FlatFunction formula = is_candidate ? formula_of(e, in, p.type(e.out[0])) : nullptr;
+    if (!formula) {
+      rewrite.append(std::move(now));
+      continue;
+    }
+    const AtEquation at(e.at);
+    const Traced traced = trace(formula, in, {.transform = pass, .body = true});
+    rewrite.replace(e.out[0], rewrite.splice(*traced.program, now.in, e.phase)[0]);
+  }
+  return rewrite.finish();
 }
 
 }  // namespace reprise

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "program/primitive.h"
+#include "program/trace.h"
 
 namespace reprise {
 
@@ -29,5 +30,11 @@ Params map_programs(const Params&, const char* pass, Program (*f)(const Program&
 
 // The program with the pass applied to the programs inside its equations, and to those only.
 Program map_bodies(const Program&, const char* pass, Program (*f)(const Program&));
+
+// What computes the only result of an equation instead, from operands that are all variables; null: nothing does.
+using Formula = FlatFunction (*)(const Equation&, const Types& in, const Type& out);
+
+// The program, and those inside its equations, with equations replaced by their formulas.
+Program replace_by_formulas(const Program&, const char* pass, Program (*pass_itself)(const Program&), Formula);
 
 }  // namespace reprise
