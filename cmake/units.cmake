@@ -1,6 +1,6 @@
 # Each folder of src/ is compiled as one unit: its headers are read once, and what its files share is compiled once.
 # A cold build of the library takes about 60 % of the time. With REPRISE_UNITS off each file is compiled by
-# itself: quicker after the change of one file, and a missing #include shows (preset `clang`).
+# itself: quicker after the change of one file, and a missing #include shows (preset `asan`).
 
 option(REPRISE_UNITS "Compile each folder of src/ as one unit" ON)
 
