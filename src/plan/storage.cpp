@@ -116,7 +116,7 @@ class StorageFinder {
     Ints order;
     for (std::size_t d = 0; d < v.shape.size(); ++d) {
       const auto same = std::find(dense.begin(), dense.end(), v.strides[d]);
-      if (same == dense.end()) return std::nullopt;
+      if (same == dense.end() || whole[static_cast<std::size_t>(same - dense.begin())] != v.shape[d]) return std::nullopt;
       order.push_back(same - dense.begin());
     }
     Ints sorted = order;

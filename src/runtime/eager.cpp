@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ops/conv.h"
+#include "ops/records.h"
 #include "program/evaluate.h"
 #include "runtime/compile.h"
 
@@ -12,10 +13,14 @@ namespace {
 // From here on the evaluator takes longer than compiling once does.
 constexpr std::int64_t many_elements = 1 << 17, many_products = 1 << 20;
 
-std::int64_t most_elements(const Arrays& x, const Types& out) {
+std::int64_t most_elements(const Types& types) {
+  std::int64_t n = 0;
+  for (const Type& t : types) n = std::max(n, t.size());
+  return n;
+}
+std::int64_t most_elements(const Arrays& x) {
   std::int64_t n = 0;
   for (const Array& a : x) n = std::max(n, a.size());
-  for (const Type& t : out) n = std::max(n, t.size());
   return n;
 }
 
@@ -33,12 +38,13 @@ std::int64_t convolution_products(const Arrays& x, const Params& params, const T
 
 bool is_large(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
   switch (prim.kind) {
-    case Kind::elementwise: return most_elements(x, out) >= many_elements;
+    case Kind::elementwise: return std::max(most_elements(x), most_elements(out)) >= many_elements;
     case Kind::dot: return products(x, params, out[0]) >= many_products;
     case Kind::conv: return convolution_products(x, params, out[0]) >= many_products;
-    case Kind::reduce:  // the evaluator is as fast, and adds in a more careful order
-    case Kind::shape:
-    case Kind::index:
+    case Kind::index: return most_elements(out) >= many_elements;  // what is only looked into does not count
+    case Kind::shape: return &prim == &transpose_p && most_elements(out) >= many_elements;  // the others are mere copies
+    // Of sums the evaluator adds in a more careful order, and the rest hardly takes longer.
+    case Kind::reduce: return (&prim == &argmax_p || &prim == &argmin_p) && most_elements(x) >= many_elements;
     case Kind::constant:
     case Kind::call:
     case Kind::name: return false;

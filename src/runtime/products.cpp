@@ -20,6 +20,10 @@ bool is_large(const codegen::MatmulSpec& s) {
   return work >= worth_threads;
 }
 
+std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec& s) {
+  return codegen::can_tile(s) ? codegen::make_tiled_dot(s) : codegen::make_loop_dot(s);
+}
+
 }  // namespace
 
 codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step) {
@@ -61,7 +65,8 @@ Product make_product(const codegen::MatmulSpec& spec, int threads) {
     p.parts.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, threads));
   } else {
     for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, worth_a_part)) {
-      p.parts.emplace_back(call, codegen::can_tile(call.spec) ? codegen::make_tiled_dot(call.spec) : codegen::make_loop_dot(call.spec));
+      const bool is_alike = !p.parts.empty() && p.parts.back().first.spec == call.spec;
+      p.parts.emplace_back(call, is_alike ? p.parts.back().second : by_own_code(call.spec));
     }
   }
   for (const auto& [call, matmul] : p.parts) p.scratch_stride = std::max(p.scratch_stride, plan::aligned(matmul->scratch_bytes()));

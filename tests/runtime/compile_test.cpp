@@ -131,6 +131,11 @@ TEST_CASE("products, transposed or not, are computed where a concatenation wants
     const Array turned = rp::swapaxes(rp::matmul(v, w), 2, 3);
     return rp::concatenate({turned, rp::matmul(v, w), turned}, 3);
   }, x, y);
+  check_equal("in part", 1e-5, [](Array v, Array w) {
+    const Array rows = rp::lax::slice(rp::matmul(v, w), {0, 0, 0, 0}, {4, 8, 5, 16});
+    const Array columns = rp::lax::slice(rp::matmul(v, w * 2.0f), {0, 0, 0, 0}, {4, 8, 16, 7});
+    return rp::concatenate({rows, rp::swapaxes(columns, 2, 3), rp::matmul(v, w + 1.0f)}, 2);
+  }, x, y);
 }
 
 TEST_CASE("an output that is an argument is the argument itself") {

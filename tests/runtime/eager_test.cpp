@@ -39,6 +39,30 @@ TEST_CASE("large operations agree with the evaluator") {
   check_close(rp::matmul(x, y), evaluated(rp::dot_general_p, {x, y}, params, rp::Type{rp::float32, {300, 300}}), 1e-5);
 }
 
+TEST_CASE("large operations that move or order elements do with all what the evaluator does with some") {
+  constexpr std::int64_t rows = 400, some = 50;
+  const Array x = rp::round(values({rows, 500}) * 20.0f), key = rp::random::PRNGKey(2);
+  const Array of_rows = rp::random::randint(key, {rows}, -50, 450), of_columns = rp::random::randint(key, {rows, 500}, -10, 510);
+  const auto first = [](const Array& v, std::size_t axis = 0) {
+    rp::Shape end = v.shape();
+    end[axis] = some;
+    return rp::lax::slice(v, rp::Shape(end.size(), 0), end);
+  };
+  const auto check = [](const Array& got, const Array& expected) {
+    REQUIRE(got.type() == expected.type());
+    CHECK(largest_difference(got, expected) == 0);
+  };
+  check(first(rp::transpose(x), 1), rp::transpose(first(x)));
+  check(first(rp::argmax(x, 1)), rp::argmax(first(x), 1));
+  check(first(rp::argmin(x, 0)), rp::argmin(first(x, 1), 0));
+  check(first(rp::sort(x, 1)), rp::sort(first(x), 1));
+  check(first(rp::argsort(x, 0), 1), rp::argsort(first(x, 1), 0));
+  check(first(rp::take(x, of_rows, 0)), rp::take(x, first(of_rows), 0));
+  check(first(rp::take_along_axis(x, of_columns, 1)), rp::take_along_axis(first(x), first(of_columns), 1));
+  const auto added = rp::grad([](Array v, Array r) { return rp::sum(rp::take(v, r, 0) * v); });
+  check(first(added(x, of_rows), 1), added(first(x, 1), of_rows));
+}
+
 TEST_CASE("large operations keep types, whatever the operands are") {
   const Array x = values({400, 400});
   CHECK((x * 2.0).type() == x.type());
