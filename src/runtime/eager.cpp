@@ -70,11 +70,14 @@ Program program_of(const Primitive& prim, const Arrays& x, const Params& params,
   return p;
 }
 
-// Null: the evaluator would run inside as well.
+// Null: the evaluator would do it inside as well.
 std::shared_ptr<const Executable> compiled(const Program& p) {
   auto executable = compile(p);
   const auto& all = executable->code().instructions;
-  const bool evaluates = std::any_of(all.begin(), all.end(), [](const Instruction& i) { return std::holds_alternative<RunEval>(i); });
+  const bool evaluates = std::any_of(all.begin(), all.end(), [&](const Instruction& i) {
+    const auto* step = std::get_if<RunEval>(&i);
+    return step != nullptr && step->eqn->prim == p.eqns[0].prim;
+  });
   return evaluates ? nullptr : executable;
 }
 

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "ops/random.h"
 #include "ops/records.h"
 #include "runtime/difference.h"
 
@@ -61,6 +62,14 @@ TEST_CASE("large operations that move or order elements do with all what the eva
   check(first(rp::take_along_axis(x, of_columns, 1)), rp::take_along_axis(first(x), first(of_columns), 1));
   const auto added = rp::grad([](Array v, Array r) { return rp::sum(rp::take(v, r, 0) * v); });
   check(first(added(x, of_rows), 1), added(first(x, 1), of_rows));
+}
+
+TEST_CASE("large draws have the bits of the evaluator") {
+  const Array keys = rp::random::split(rp::random::key(7), 3);
+  const rp::Type type{rp::uint32, {3, 300, 200}};
+  const rp::Params params{{"bit_width", std::int64_t{32}}, {"shape", rp::Ints{300, 200}}};
+  const Array drawn = rp::lax::random_bits(keys, 32, {300, 200}), expected = evaluated(rp::random_bits_p, {keys}, params, type);
+  CHECK(drawn.to_vector<std::uint32_t>() == expected.to_vector<std::uint32_t>());
 }
 
 TEST_CASE("large operations keep types, whatever the operands are") {
