@@ -1,6 +1,5 @@
 #include "codegen/equation_code.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "base/dtype.h"

@@ -5,6 +5,7 @@
 
 #include "codegen/matmul_calls.h"
 #include "codegen/tile_ir.h"
+#include "plan/loops.h"
 
 namespace reprise::codegen {
 namespace {
@@ -20,16 +21,16 @@ class TiledDot final : public Matmul {
   explicit TiledDot(const MatmulSpec& s)
       : s_(s), tiles_(tiles_of(s.dtype)), width_(tile_vectors * static_cast<std::int64_t>(tiles_.lanes)),
         rank_(s.batch.size()), a_row_(s.a_strides[rank_]), a_column_(s.a_strides[rank_ + 1]), b_row_(s.b_strides[rank_]),
-        b_column_(s.b_strides[rank_ + 1]), c_row_(s.c_strides[rank_]) {
-    const std::int64_t most = tiles_.most_rows, strips = (s.m + most - 1) / most;
+        b_column_(s.b_strides[rank_ + 1]), c_row_(s.c_strides[rank_]),
+        depth_(std::min(k_block, s.k)), panels_(std::min(block_panels, plan::ceil_div(s.n, width_))) {
+    const std::int64_t strips = plan::ceil_div(s.m, tiles_.most_rows);
     for (std::int64_t i = 0; i < strips; ++i) strip_rows_.push_back((s.m - first_row(i)) / (strips - i));
     plan_fetches();
   }
 
   std::size_t scratch_bytes() const override {
-    const std::int64_t depth = std::min(k_block, s_.k), panels = std::min(block_panels, (s_.n + width_ - 1) / width_);
-    const bool copies = !is_near(depth, width_) || s_.n % width_ != 0;
-    return copies ? static_cast<std::size_t>(depth * width_ * panels) * sizeof(T) : 0;
+    const bool copies = !is_near(depth_, width_) || s_.n % width_ != 0;
+    return copies ? static_cast<std::size_t>(depth_ * width_ * panels_) * sizeof(T) : 0;
   }
   bool run(const void* a, const void* b, const void*, void* c, void* scratch) const noexcept override {
     multiply_batches(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), static_cast<T*>(scratch), 0);
@@ -57,7 +58,7 @@ class TiledDot final : public Matmul {
       const std::int64_t depth = std::min(k_block, s_.k - k);
       for (std::int64_t j = 0; j < s_.n; j += block_panels * width_) {
         Panel panels[block_panels];
-        const std::int64_t count = std::min(block_panels, (s_.n - j + width_ - 1) / width_);
+        const std::int64_t count = std::min(block_panels, plan::ceil_div(s_.n - j, width_));
         for (std::int64_t p = 0; p < count; ++p) {
           const std::int64_t first = j + p * width_;
           panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch + p * depth * width_);
@@ -82,21 +83,20 @@ class TiledDot final : public Matmul {
   // Of a strip's work on a block: the lines of the rows of a and c that come next, spread over the steps.
   void plan_fetches() {
     constexpr std::int64_t line = 64 / sizeof(T);
-    const std::int64_t depth = std::min(k_block, s_.k), panels = std::min(block_panels, (s_.n + width_ - 1) / width_);
     const std::int64_t rows = strip_rows_.back();
     std::vector<std::int64_t> read, written;
     if (a_column_ == 1) {
-      for (std::int64_t k = 0; k < depth; k += line) {
+      for (std::int64_t k = 0; k < depth_; k += line) {
         for (std::int64_t i = 0; i < rows; ++i) read.push_back(i * a_row_ + k);
       }
     } else if (a_row_ == 1) {
-      for (std::int64_t k = 0; k < depth; ++k) read.push_back(k * a_column_ + rows - 1);
+      for (std::int64_t k = 0; k < depth_; ++k) read.push_back(k * a_column_ + rows - 1);
     }
-    for (std::int64_t j = 0; j < panels * width_; j += line) {
+    for (std::int64_t j = 0; j < panels_ * width_; j += line) {
       for (std::int64_t i = 0; i < rows; ++i) written.push_back(i * c_row_ + j);
     }
-    read_ahead_ = spread(read, panels * depth);
-    written_ahead_ = spread(written, panels * depth);
+    read_ahead_ = spread(read, panels_ * depth_);
+    written_ahead_ = spread(written, panels_ * depth_);
   }
   // In bytes.
   static std::vector<std::int64_t> spread(const std::vector<std::int64_t>& lines, std::int64_t steps) {
@@ -140,6 +140,7 @@ class TiledDot final : public Matmul {
   const std::int64_t width_;
   const std::size_t rank_;
   const std::int64_t a_row_, a_column_, b_row_, b_column_, c_row_;
+  const std::int64_t depth_, panels_;     // of a block, at most
   std::vector<std::int64_t> strip_rows_;  // as equal as can be
   std::vector<std::int64_t> read_ahead_, written_ahead_;
 };

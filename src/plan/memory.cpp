@@ -286,9 +286,7 @@ class Planner {
       if (v.root < 0 || kind_[at(v.root)] != Region::own || plan_.places[at(v.root)].region == Region::own) continue;
       plan_.places[at(v.root)] = {Region::own, plan_.own.size()};
       plan_.own.push_back(v.root);
-      if (r_.outputs_given) continue;
-      plan_.own_bytes += aligned(s_.types[at(v.root)].nbytes());
-      plan_.handle_bytes += handle_size;
+      if (!r_.outputs_given) plan_.own_bytes += handle_size + aligned(s_.types[at(v.root)].nbytes());
     }
     for (std::size_t b : scratch_of_) plan_.scratch.push_back(b == none ? Place{} : place(b));
     plan_.scratch_bytes = r_.scratch_bytes;

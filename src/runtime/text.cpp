@@ -86,7 +86,7 @@ std::string step_text(const Code& c, std::size_t i) {
 
 std::string to_text(const Code& c) {
   const plan::MemoryPlan& m = c.memory;
-  std::string out = "arguments " + std::to_string(m.argument_bytes) + " bytes, results " + std::to_string(m.result_bytes + m.own_bytes + m.handle_bytes) +
+  std::string out = "arguments " + std::to_string(m.argument_bytes) + " bytes, results " + std::to_string(m.result_bytes + m.own_bytes) +
                     ", arena " + std::to_string(m.arena_bytes) + ", peak " + std::to_string(m.peak());
   if (m.host_bytes > 0) out += ", host " + std::to_string(m.host_bytes) + (m.host_on_disk ? " on disk" : " in memory");
   out += '\n';
