@@ -209,7 +209,8 @@ class Chart {
 
   stepAt(clientX) {
     const box = this.box.getBoundingClientRect();
-    const x = ((clientX - box.left) / box.width) * this.width;
+    // Clicks have whole positions, moves may have parts: both mean the same step.
+    const x = ((Math.floor(clientX) - box.left) / box.width) * this.width;
     const room = this.width - this.margin.left - this.margin.right;
     const step = Math.floor(((x - this.margin.left) / room) * this.steps);
     return Math.min(this.program.steps.length - 1, Math.max(0, step));
