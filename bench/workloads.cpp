@@ -30,7 +30,7 @@ void emit(const std::string& workload, const std::string& mode, nlohmann::ordere
 template <class F, class... A>
 double matmul_ms(const F& f, const A&... args) {
   const rp::Jaxpr traced = rp::make_jaxpr(f)(args...);
-  const auto executable = rp::compile(*traced.program());
+  const auto executable = rp::compile(*traced.program(), {.relays = false});
   rp::Arrays inputs = traced.consts();
   const rp::Arrays leaves = rp::tree_leaves(std::tuple(args...));
   inputs.insert(inputs.end(), leaves.begin(), leaves.end());

@@ -8,7 +8,7 @@
 // All that can be left out: opening checkpoints is what makes a program straight.
 inline constexpr const char* optional_passes[] = {"inline", "open_mergeable",   "simplify",   "cse",
                                                   "dce",    "split_reductions", "keep_loops", "keep",
-                                                  "expand", "convolutions",     "fuse",       "epilogue", "in_place"};
+                                                  "expand", "convolutions",     "fuse",       "epilogue", "relay",  "in_place"};
 
 class WithoutPass {
  public:

@@ -27,7 +27,7 @@ Traced trace_value_and_vjp(const Callee& f, const Arrays& args) {
 
 // The stored values of the compiled program: each shown when it is complete.
 RecomputeCheck check_compiled(const Program& p, const Arrays& inputs) {
-  const auto executable = compile(p);
+  const auto executable = compile(p, {.relays = false});
   const Code& code = executable->code();
   const plan::Schedule& s = *code.schedule;
   RepeatedValues repeated(*s.program);

@@ -38,8 +38,18 @@ struct TransferStep {
   Transfer what = Transfer::begin_write;
 };
 
+// Neighbouring steps that run together, slice after slice of their outermost loops: what one step makes of a slice is
+// still near when the next one reads it. Values that no other step uses have no place of their own: each thread holds
+// one slice of them.
+struct Step;
+struct RelayStep {
+  std::int64_t slices = 1;
+  std::vector<Step> steps;  // kernels and products
+  std::vector<Var> passed;  // roots of those values
+};
+
 struct Step {
-  std::variant<Kernel, DotStep, LoopStep, EvalStep, TransferStep> what;
+  std::variant<Kernel, DotStep, LoopStep, EvalStep, TransferStep, RelayStep> what;
   std::vector<View> operands;  // of an equation, in its order; root -1: a literal
   std::vector<View> results;   // of an equation
   std::vector<Var> reads;      // roots, each once

@@ -1,6 +1,7 @@
 #include "plan/transfers.h"
 
 #include <algorithm>
+#include <numeric>
 #include <map>
 
 #include "ops/records.h"
@@ -23,6 +24,9 @@ double seconds_of(const Schedule& s, const Step& step) {
   if (e != nullptr) {
     const Cost c = cost_of(*s.program, *e);
     return std::max(c.bytes / memory_speed, c.matmul_flops / product_speed);
+  }
+  if (const auto* r = std::get_if<RelayStep>(&step.what)) {
+    return std::accumulate(r->steps.begin(), r->steps.end(), 0.0, [&](double sum, const Step& part) { return sum + seconds_of(s, part); });
   }
   double bytes = 0;
   for (Var v : step.reads) bytes += static_cast<double>(s.types[at(v)].nbytes());

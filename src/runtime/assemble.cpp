@@ -9,9 +9,11 @@
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
+#include "plan/relay.h"
 #include "plan/transfers.h"
 #include "program/primitive.h"
 #include "runtime/products.h"
+#include "runtime/relay.h"
 #include "runtime/threads.h"
 
 namespace reprise {
@@ -23,6 +25,7 @@ using plan::EvalStep;
 using plan::Kernel;
 using plan::LoopStep;
 using plan::Place;
+using plan::RelayStep;
 using plan::Schedule;
 using plan::Step;
 using plan::View;
@@ -52,6 +55,11 @@ class Assembler {
     std::vector<plan::CarriedRoots> carried;
     std::size_t scratch_bytes = 0, host_bytes = 0;
     std::size_t library_bytes = 0;
+    // Of a relay: its steps, each with scratch memory for one thread, and the memory of a thread.
+    std::vector<Prepared> parts;
+    plan::MemoryPlan slice;
+    std::vector<Var> slice_roots;
+    std::size_t slice_bytes() const { return aligned(slice.arena_bytes); }
   };
 
   Assembler(const Assembler& from, std::shared_ptr<const Schedule> s, std::vector<Prepared> prepared)
@@ -115,29 +123,61 @@ class Assembler {
   void prepare() {
     prepared_.resize(s_.steps.size());
     std::vector<codegen::KernelSource> kernels;
-    std::vector<std::size_t> owners;
-    const auto compile = [&](codegen::KernelSource source, std::size_t step) {
+    std::vector<Prepared*> owners;
+    const auto compile = [&](codegen::KernelSource source, Prepared& owner) {
       kernels.push_back(std::move(source));
-      owners.push_back(step);
+      owners.push_back(&owner);
     };
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) compile(k, i);
+      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) compile(k, prepared_[i]);
+      if (const auto* r = std::get_if<RelayStep>(&s_.steps[i].what)) {
+        prepared_[i].parts.resize(r->steps.size());
+        for (std::size_t k = 0; k < r->steps.size(); ++k) {
+          if (const auto* kernel = std::get_if<Kernel>(&r->steps[k].what)) compile(kernel, prepared_[i].parts[k]);
+        }
+      }
       if (std::holds_alternative<DotStep>(s_.steps[i].what)) prepare_product(prepared_[i], s_.steps[i]);
       if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) {
         codegen::EquationKernel own = equation_kernel(*e->eqn);
-        if (codegen::has_code(own)) compile(std::move(own), i);
+        if (codegen::has_code(own)) compile(std::move(own), prepared_[i]);
         else prepare_convolution(prepared_[i], *e);
       }
       if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
     }
     const auto compiled = codegen::compile_kernels(kernels);
     for (std::size_t k = 0; k < owners.size(); ++k) {
-      Prepared& p = prepared_[owners[k]];
+      Prepared& p = *owners[k];
       p.kernel = compiled[k];
       p.scratch_bytes = aligned(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
       if (p.kernel->loops.items > 1) code_.is_fine = false;
       code_.is_shareable |= p.kernel->loops.is_worth_a_team;
     }
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      if (const auto* r = std::get_if<RelayStep>(&s_.steps[i].what)) prepare_relay(prepared_[i], *r);
+    }
+  }
+  // Once its kernels are compiled.
+  void prepare_relay(Prepared& p, const RelayStep& r) {
+    plan::SliceSchedule slice = plan::slice_schedule(s_, r);
+    plan::MemoryRequest request;
+    request.outputs_given = true;
+    request.in_place = options_.in_place;
+    for (std::size_t k = 0; k < r.steps.size(); ++k) {
+      Prepared& part = p.parts[k];
+      if (part.kernel) {
+        part.scratch_bytes = part.kernel->scratch_bytes;
+      } else {
+        const codegen::MatmulSpec spec = slice_of(matmul_spec(s_, r.steps[k]), r.slices);
+        part.product.parts.emplace_back(codegen::MatmulCall{spec}, by_own_code(spec));
+        part.scratch_bytes = part.product.parts[0].second->scratch_bytes();
+      }
+      request.scratch_bytes.push_back(part.scratch_bytes);
+      request.host_scratch_bytes.push_back(0);
+    }
+    p.slice = plan::plan_memory(slice.schedule, request);
+    p.slice_roots = std::move(slice.roots);
+    p.scratch_bytes = p.slice_bytes() * static_cast<std::size_t>(std::min<std::int64_t>(code_.threads, r.slices));
+    code_.is_fine = false;
   }
   void prepare_product(Prepared& p, const Step& step) {
     p.product = make_product(matmul_spec(s_, step), code_.threads);
@@ -245,10 +285,7 @@ class Assembler {
   Instruction instruction(std::size_t i, const Kernel& k) const {
     RunKernel r = run_kernel(i);
     r.is_copy = plan::is_copy(k);
-    for (const plan::Load& l : k.loads) {
-      if (l.source == plan::Source::memory) r.pointers.push_back(ref(l.root, l.offset));
-    }
-    for (const plan::Store& s : k.stores) r.pointers.push_back(ref(s.root, s.offset));
+    add_pointers(r, k, [&](Var root, std::int64_t elements) { return ref(root, elements); });
     return r;
   }
   Instruction instruction(std::size_t i, const DotStep&) const {
@@ -259,6 +296,53 @@ class Assembler {
     const Ref bias = step.operands.size() > 2 ? ref(step.operands[2]) : Ref{};
     for (const auto& [call, matmul] : p.parts) {
       r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b), bias, part(step.results[0], call.c)});
+    }
+    return r;
+  }
+  Instruction instruction(std::size_t i, const RelayStep& relay) const {
+    const Prepared& p = prepared_[i];
+    RunRelay r;
+    r.slices = relay.slices;
+    r.memory = scratch(i);
+    r.memory_stride = p.slice_bytes();
+    for (Var v : relay.passed) {
+      const auto number = std::find(p.slice_roots.begin(), p.slice_roots.end(), v) - p.slice_roots.begin();
+      r.passed.push_back({p.slice.places[static_cast<std::size_t>(number)].offset, s_.types[at(v)].nbytes() / static_cast<std::size_t>(relay.slices)});
+    }
+    const auto value = [&](Var root, std::int64_t elements) {
+      const auto passed = std::find(relay.passed.begin(), relay.passed.end(), root);
+      if (passed == relay.passed.end()) return ref(root, elements);
+      const auto slot = static_cast<std::uint32_t>(code_.slots + 1 + static_cast<std::uint32_t>(passed - relay.passed.begin()));
+      return Ref{slot, static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype)};
+    };
+    for (std::size_t k = 0; k < relay.steps.size(); ++k) {
+      const Ref own_scratch{code_.slots, p.slice.scratch[k].offset};
+      if (const auto* kernel = std::get_if<Kernel>(&relay.steps[k].what)) {
+        RunKernel run{p.parts[k].kernel, false, {}, own_scratch, {}, false};
+        add_pointers(run, *kernel, value);
+        r.parts.emplace_back(std::move(run));
+      } else {
+        r.parts.emplace_back(sliced_product(relay.steps[k], p.parts[k].product, relay.slices, own_scratch, value));
+      }
+    }
+    return r;
+  }
+  // `place` of a root and a number of elements: where they are.
+  template <class F>
+  static void add_pointers(RunKernel& run, const Kernel& k, const F& place) {
+    for (const plan::Load& l : k.loads) {
+      if (l.source == plan::Source::memory) run.pointers.push_back(place(l.root, l.offset));
+    }
+    for (const plan::Store& s : k.stores) run.pointers.push_back(place(s.root, s.offset));
+  }
+  template <class F>
+  RunRelay::Product sliced_product(const Step& step, const Product& product, std::int64_t slices, const Ref& scratch, const F& place) const {
+    const codegen::MatmulSpec spec = matmul_spec(s_, step);
+    const auto bytes = [](std::int64_t elements, Dtype d) { return static_cast<std::size_t>(elements) * itemsize(d); };
+    const View &a = step.operands[0], &b = step.operands[1], &c = step.results[0];
+    RunRelay::Product r{{product.parts[0].second, place(a.root, a.offset), place(b.root, b.offset), {}, place(c.root, c.offset)}, {}, scratch};
+    for (const SliceStart& s : slice_starts(spec, slices)) {
+      r.starts.push_back({bytes(s.a, spec.dtype), bytes(s.b, spec.dtype), bytes(s.c, spec.result)});
     }
     return r;
   }

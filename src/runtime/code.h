@@ -49,6 +49,27 @@ struct RunMatmul {
   std::size_t scratch_stride = 0;  // per thread
   bool wakes_threads = false;      // so much work that threads are woken for the parts
 };
+// Steps that pass slices on: all of them for one slice, then for the next; threads take slices. Behind the code's own
+// slots each thread has one for its memory and one for each value that is passed on: where that value would begin if
+// its slice stood in its place.
+struct RunRelay {
+  struct Product {
+    RunMatmul::Part operands;
+    struct Start {
+      std::size_t a, b, c;  // bytes
+    };
+    std::vector<Start> starts;  // of every slice
+    Ref scratch;
+  };
+  std::vector<std::variant<RunKernel, Product>> parts;
+  struct Passed {
+    std::size_t offset, slice_bytes;  // in the thread's memory
+  };
+  std::vector<Passed> passed;
+  std::int64_t slices = 1;
+  Ref memory;
+  std::size_t memory_stride = 0;  // per thread
+};
 struct RunConv {
   std::shared_ptr<const codegen::Convolution> convolution;
   Ref lhs, rhs, out, scratch;
@@ -107,7 +128,7 @@ struct RunTransfer {
   std::size_t number = 0;  // of the pair that begins and ends it
 };
 
-using Instruction = std::variant<RunKernel, RunMatmul, RunConv, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
+using Instruction = std::variant<RunKernel, RunMatmul, RunRelay, RunConv, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
 
 struct Code {
   std::shared_ptr<const plan::Schedule> schedule;

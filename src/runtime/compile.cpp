@@ -12,6 +12,7 @@
 #include "runtime/assemble.h"
 #include "runtime/epilogue.h"
 #include "runtime/passes.h"
+#include "runtime/relay.h"
 #include "runtime/text.h"
 #include "transform/cse.h"
 #include "transform/dce.h"
@@ -56,10 +57,17 @@ std::shared_ptr<const Executable> compile(const Program& source, const CompileOp
     const PassTimer timer("epilogue");
     schedule = std::make_shared<const plan::Schedule>(with_epilogues(*schedule));
   }
+  const AssembleOptions assembling{.in_place = !pass_is_disabled("in_place"), .host_on_disk = !directory.empty(), .donated = options.donated};
   std::shared_ptr<const Code> code;
   {
     const PassTimer timer("assemble");
-    code = assemble(schedule, {.in_place = !pass_is_disabled("in_place"), .host_on_disk = !directory.empty(), .donated = options.donated});
+    code = assemble(schedule, assembling);
+  }
+  if (options.relays && !pass_is_disabled("relay")) {
+    const PassTimer timer("relay");
+    const auto relayed = with_relays(schedule);
+    const auto joined = relayed == schedule ? code : assemble(relayed, assembling);
+    if (joined->memory.peak() <= code->memory.peak()) code = joined;  // what a relay uses lives as long as the relay
   }
   if (pass_is_dumped("assemble")) std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
   return std::make_shared<const Executable>(std::move(code), directory);

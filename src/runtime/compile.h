@@ -14,6 +14,7 @@ ProgramPtr lowered(const Program&);
 struct CompileOptions {
   std::string spill_directory = {};  // of offloaded values; empty: REPRISE_SPILL_DIR, else they stay in memory
   std::vector<bool> donated = {};    // inputs whose memory outputs may take over; empty: none
+  bool relays = true;                // false: every stored value has memory of its own, for those who watch a run
 };
 std::shared_ptr<const Executable> compile(const Program&, const CompileOptions& options = {});
 

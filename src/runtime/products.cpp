@@ -10,21 +10,23 @@
 namespace reprise {
 namespace {
 
-// Multiply-adds from which it pays to wake threads, and to make a part of its own. Parts depend on the shape alone, so
-// that bits are the same with any number of threads.
-constexpr std::int64_t worth_threads = 1 << 20, worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
+// Multiply-adds from which it pays to make a part of its own. Parts depend on the shape alone, so that bits are the same
+// with any number of threads.
+constexpr std::int64_t worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
 
-bool is_large(const codegen::MatmulSpec& s) {
+bool is_large(const codegen::MatmulSpec& s) { return work_of(s) >= worth_threads; }
+
+}  // namespace
+
+std::int64_t work_of(const codegen::MatmulSpec& s) {
   std::int64_t work = s.m * s.n * s.k;
   for (std::int64_t n : s.batch) work *= n;
-  return work >= worth_threads;
+  return work;
 }
 
 std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec& s) {
   return codegen::can_tile(s) ? codegen::make_tiled_dot(s) : codegen::make_loop_dot(s);
 }
-
-}  // namespace
 
 codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step) {
   const auto& d = std::get<plan::DotStep>(step.what);
@@ -48,14 +50,17 @@ codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step)
   return spec;
 }
 
-// The library brings its own threads; where it would copy an operand first, our own code is faster.
+// The library brings its own threads. Our own code is faster where the library would copy an operand first, and keeps
+// small matrices in the cache for the steps around them.
 bool by_library(const codegen::MatmulSpec& spec) {
   if (!is_large(spec) || !codegen::can_matmul(spec)) return false;
-  const std::size_t operand = static_cast<std::size_t>(std::min(spec.m, spec.n) * spec.k) * itemsize(spec.dtype);
-  std::size_t matrices = 1;
-  for (std::int64_t n : spec.batch) matrices *= static_cast<std::size_t>(n);
-  constexpr std::size_t many = 8;
-  return !codegen::can_tile(spec) || matrices < many || codegen::make_matmul(spec, 1)->scratch_bytes() < operand * matrices;
+  const std::int64_t matrices = work_of(spec) / (spec.m * spec.n * spec.k);
+  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * itemsize(spec.dtype); };
+  constexpr std::int64_t many = 8;
+  constexpr std::size_t small = 1 << 20;
+  if (!codegen::can_tile(spec) || matrices < many) return true;
+  if (bytes(spec.m * spec.k + spec.k * spec.n + spec.m * spec.n) <= small) return false;
+  return codegen::make_matmul(spec, 1)->scratch_bytes() < bytes(std::min(spec.m, spec.n) * spec.k * matrices);
 }
 
 Product make_product(const codegen::MatmulSpec& spec, int threads) {

@@ -6,6 +6,13 @@
 
 namespace reprise {
 
+// Multiply-adds from which it pays to wake threads.
+inline constexpr std::int64_t worth_threads = 1 << 20;
+std::int64_t work_of(const codegen::MatmulSpec&);  // multiply-adds
+
+// By code of our own, on one thread.
+std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec&);
+
 // Of a DotStep.
 codegen::MatmulSpec matmul_spec(const plan::Schedule&, const plan::Step&);
 

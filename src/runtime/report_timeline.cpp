@@ -148,6 +148,7 @@ struct Describe {
     return std::holds_alternative<RunKernel>(instruction) ? "kernel" : str("evaluate ", e.eqn->prim->name);
   }
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
+  std::string operator()(const plan::RelayStep& r) const { return str("relay of ", r.steps.size(), " steps"); }
 };
 
 // Bodies of a loop, with what their inputs and outputs are outside.
@@ -289,6 +290,11 @@ class LevelWriter {
       out.push_back(origins_.operation(*e->eqn));
     if (const auto* l = std::get_if<plan::LoopStep>(&step.what))
       out.push_back(origins_.operation(*l->eqn));
+    if (const auto* r = std::get_if<plan::RelayStep>(&step.what)) {
+      for (const plan::Step& part : r->steps) {
+        for (TimelineOperation& o : operations(part)) out.push_back(std::move(o));
+      }
+    }
     if (std::holds_alternative<plan::TransferStep>(step.what)) {
       if (const Equation* e = origins_.maker(step.results[0].root))
         out.push_back(origins_.operation(*e));

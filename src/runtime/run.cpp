@@ -69,7 +69,16 @@ struct KernelRun {
       row_begin = i * block;
       row_end = std::min(l.rows, row_begin + block);
     }
-    std::byte* own = scratch + static_cast<std::size_t>(thread) * scratch_stride;
+    walk(row_begin, row_end, column_begin, column_end, scratch + static_cast<std::size_t>(thread) * scratch_stride);
+  }
+  // One of equal slices of the rows, or of the columns if there is but one row.
+  void slice(std::int64_t i, std::int64_t slices) const {
+    const auto part = [&](std::int64_t n) { return std::pair(i * (n / slices), (i + 1) * (n / slices)); };
+    const auto [row_begin, row_end] = l.rows == 1 ? std::pair<std::int64_t, std::int64_t>(0, 1) : part(l.rows);
+    const auto [column_begin, column_end] = l.rows == 1 ? part(l.columns) : std::pair<std::int64_t, std::int64_t>(0, l.columns);
+    walk(row_begin, row_end, column_begin, column_end, scratch);
+  }
+  void walk(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin, std::int64_t column_end, std::byte* own) const {
     if (l.tile_rows == 0) return kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
     for (std::int64_t r = row_begin, next = 0; r < row_end; r = next) {
       const std::int64_t left = l.outer.back() - r % l.outer.back();
@@ -81,15 +90,26 @@ struct KernelRun {
   }
 };
 
-void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& context) {
-  std::byte* few[16];
-  std::vector<std::byte*> many;
-  std::byte** pointers = few;
-  if (r.pointers.size() > std::size(few)) {
-    many.resize(r.pointers.size());
-    pointers = many.data();
+// The addresses that a kernel works on.
+class Pointers {
+ public:
+  Pointers(const RunKernel& r, Slots slots) : many_(r.pointers.size() > std::size(few_) ? r.pointers.size() : 0) {
+    if (!many_.empty()) all_ = many_.data();
+    for (std::size_t i = 0; i < r.pointers.size(); ++i) all_[i] = address(slots, r.pointers[i]);
   }
-  for (std::size_t i = 0; i < r.pointers.size(); ++i) pointers[i] = address(slots, r.pointers[i]);
+  Pointers(const Pointers&) = delete;
+  Pointers& operator=(const Pointers&) = delete;
+  std::byte* const* get() const { return all_; }
+
+ private:
+  std::byte* few_[16];
+  std::vector<std::byte*> many_;
+  std::byte** all_ = few_;
+};
+
+void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& context) {
+  const Pointers all(r, slots);
+  std::byte* const* pointers = all.get();
   if (r.is_copy && pointers[0] == pointers[1]) return;
   const codegen::CompiledKernel& k = *r.kernel;
   const plan::Loops& l = r.in_place ? k.loops_in_place : k.loops;
@@ -113,6 +133,35 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& c
   const std::int64_t threads = r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;
   divide(n, threads, context.team, part);
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
+}
+
+void run_slice(const RunKernel& r, std::int64_t slice, std::int64_t slices, Slots slots) {
+  const Pointers all(r, slots);
+  const codegen::CompiledKernel& k = *r.kernel;
+  KernelRun{k, k.loops, all.get(), address(slots, r.scratch), nullptr, 0, 0}.slice(slice, slices);
+}
+void run_slice(const RunRelay::Product& p, std::int64_t slice, std::int64_t, Slots slots) {
+  const RunRelay::Product::Start& start = p.starts[static_cast<std::size_t>(slice)];
+  p.operands.matmul->run(address(slots, p.operands.a) + start.a, address(slots, p.operands.b) + start.b, nullptr,
+                         address(slots, p.operands.c) + start.c, address(slots, p.scratch));
+}
+
+void run_one(const Code& code, const RunRelay& r, Slots slots, const Context& context) {
+  const std::int64_t threads = std::min<std::int64_t>({code.threads, num_threads(), r.slices});
+  const std::size_t own_slots = code.slots + 1 + r.passed.size();
+  std::vector<std::byte*> all(own_slots * static_cast<std::size_t>(threads));
+  for (auto own = all.begin(); own != all.end(); own += static_cast<std::ptrdiff_t>(own_slots)) std::copy(slots, slots + code.slots, own);
+  auto item = [&](std::int64_t slice, std::int64_t thread) {
+    std::byte** const own = all.data() + static_cast<std::size_t>(thread) * own_slots;
+    std::byte** const values = own + code.slots + 1;
+    std::byte* const memory = own[code.slots] = address(slots, r.memory) + static_cast<std::size_t>(thread) * r.memory_stride;
+    for (std::size_t k = 0; k < r.passed.size(); ++k) {
+      const std::size_t before = static_cast<std::size_t>(slice) * r.passed[k].slice_bytes;
+      values[k] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(memory + r.passed[k].offset) - before);
+    }
+    for (const auto& part : r.parts) std::visit([&](const auto& p) { run_slice(p, slice, r.slices, own); }, part);
+  };
+  divide(r.slices, threads, context.team, item);
 }
 
 void run_one(const Code&, const RunConv& r, Slots slots, const Context&) {

@@ -48,6 +48,11 @@ struct Describe {
   std::string operator()(const plan::DotStep& d) const { return product_text(d); }
   std::string operator()(const plan::LoopStep& l) const { return l.eqn->prim->name; }
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
+  std::string operator()(const plan::RelayStep& r) const {
+    std::string out = str("relay of ", r.slices, " slices [");
+    for (std::size_t i = 0; i < r.steps.size(); ++i) out += (i > 0 ? ", " : "") + std::visit(Describe{instruction}, r.steps[i].what);
+    return out + "]";
+  }
   std::string operator()(const plan::EvalStep& e) const {  // by what became of it
     if (std::holds_alternative<RunConv>(instruction)) return "convolution";
     return std::holds_alternative<RunKernel>(instruction) ? str("kernel [", e.eqn->prim->name, "]") : str("evaluate ", e.eqn->prim->name);

@@ -22,7 +22,7 @@ std::vector<std::vector<double>> numbers_of(const Arrays& arrays) {
 template <class F, class... Args>
 void check_bits(const F& f, const Args&... args) {
   const auto expected = numbers_of(rp::tree_leaves(rp::jit(f)(args...)));
-  for (const char* pass : {"fuse", "epilogue", "fuse,epilogue,in_place"}) {
+  for (const char* pass : {"fuse", "epilogue", "relay", "fuse,epilogue,relay,in_place"}) {
     INFO(std::string(pass));
     const WithoutPass without(pass);
     CHECK(numbers_of(rp::tree_leaves(rp::jit(f)(args...))) == expected);
