@@ -1,4 +1,4 @@
-"""JAX on the workloads of bench/README.md. python jax_bench.py [workload ...]"""
+"""JAX on the workloads of bench/README.md. python jax_bench.py [workload[:mode] ...]"""
 import json, sys, time
 import numpy as np
 import jax, jax.numpy as jnp
@@ -25,7 +25,12 @@ def times(call, n):
     return min(taken), sorted(taken)[n // 2]
 
 
+wanted_mode = ""  # of the workload at hand; empty: all
+
+
 def measure(workload, mode, fun, *args, n=5):
+    if wanted_mode not in ("", mode):
+        return
     start = time.perf_counter()
     lowered = jax.jit(fun).lower(*args)
     traced = time.perf_counter()
@@ -175,5 +180,6 @@ def deep():
 
 
 ALL = dict(toy=toy, mlp=mlp, gpt=gpt, gpt_scan=lambda: gpt(scan=True), chain=chain, scan1024=scan1024, deep=deep)
-for name in sys.argv[1:] or ALL:
+for item in sys.argv[1:] or ALL:
+    name, _, wanted_mode = item.partition(":")
     ALL[name]()

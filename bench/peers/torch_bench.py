@@ -1,4 +1,6 @@
-"""PyTorch on the workloads of bench/README.md. python torch_bench.py [workload ...] [--compile]"""
+"""PyTorch on the workloads of bench/README.md. python torch_bench.py [workload[:mode] ...] [--compile]
+
+With --compile only what torch.compile makes of gpt with fused attention."""
 import functools, json, math, sys, time
 import torch
 import torch.nn.functional as F
@@ -26,7 +28,12 @@ def peak_mib(step, params):
     return peak / 2**20
 
 
+wanted_mode = ""  # of the workload at hand; empty: all
+
+
 def measure(workload, mode, step, params, n=5, compiled=False):
+    if wanted_mode not in ("", mode.removesuffix("_sdpa")):
+        return
     start = time.perf_counter()
     step()
     first = time.perf_counter() - start
@@ -132,14 +139,16 @@ def gpt(L=8, D=512, H=8, T=256, B=4, V=1024):
         measure("gpt", mode + ("_sdpa" if fused else ""), backward_step(torch.compile(loss) if compiled else loss, params),
                 params, compiled=compiled)
 
-    for mode in ("none", "nothing", "dots_no_batch"):
-        for fused in (False, True):
-            run(mode, fused, False)
     if COMPILE:
         for mode in ("none", "nothing"):
             run(mode, True, True)
+        return
+    for mode in ("none", "nothing", "dots_no_batch"):
+        for fused in (False, True):
+            run(mode, fused, False)
 
 
 ALL = dict(toy=toy, mlp=mlp, gpt=gpt)
-for name in [a for a in sys.argv[1:] if not a.startswith("-")] or ALL:
+for item in [a for a in sys.argv[1:] if not a.startswith("-")] or ALL:
+    name, _, wanted_mode = item.partition(":")
     ALL[name]()
