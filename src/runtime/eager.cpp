@@ -43,8 +43,8 @@ bool is_large(const Primitive& prim, const Arrays& x, const Params& params, cons
     case Kind::conv: return convolution_products(x, params, out[0]) >= many_products;
     case Kind::index: return most_elements(out) >= many_elements;  // what is only looked into does not count
     case Kind::shape: return &prim == &transpose_p && most_elements(out) >= many_elements;  // the others are mere copies
-    // Of sums the evaluator adds in a more careful order, and the rest hardly takes longer.
-    case Kind::reduce: return (&prim == &argmax_p || &prim == &argmin_p) && most_elements(x) >= many_elements;
+    // The evaluator adds in a more careful order, and nearly as fast as memory can be read.
+    case Kind::reduce: return &prim != &reduce_sum_p && most_elements(x) >= many_elements;
     case Kind::constant:
     case Kind::call:
     case Kind::name: return false;

@@ -64,6 +64,21 @@ TEST_CASE("large operations that move or order elements do with all what the eva
   check(first(added(x, of_rows), 1), added(first(x, 1), of_rows));
 }
 
+TEST_CASE("large reductions and running sums are those of their parts") {
+  const Array x = values({400, 500});
+  const auto top = rp::lax::slice(x, {0, 0}, {200, 500}), bottom = rp::lax::slice(x, {200, 0}, {400, 500});  // each evaluated
+  const auto exact = [](const Array& got, const Array& expected) { CHECK(got.to_vector<float>() == expected.to_vector<float>()); };
+  exact(rp::max(x, 0), rp::maximum(rp::max(top, 0), rp::max(bottom, 0)));
+  exact(rp::min(x), rp::minimum(rp::min(top), rp::min(bottom)));
+  exact(rp::max(x, 1), rp::concatenate({rp::max(top, 1), rp::max(bottom, 1)}));
+  CHECK(rp::all(x < 100.0f).item<bool>());
+  CHECK(rp::sum((x > 0.0f).astype(rp::int32)).item<int>() == rp::sum((top > 0.0f).astype(rp::int32) + (bottom > 0.0f).astype(rp::int32)).item<int>());
+  check_close(rp::sum(x, 1), rp::concatenate({rp::sum(top, 1), rp::sum(bottom, 1)}), 1e-5);
+  check_close(rp::sum(x, 0), rp::sum(top, 0) + rp::sum(bottom, 0), 1e-5);
+  check_close(rp::cumsum(x, 1), rp::concatenate({rp::cumsum(top, 1), rp::cumsum(bottom, 1)}), 1e-5);
+  CHECK(rp::sum(rp::full({1000, 1000}, 0.1f)).item<float>() == doctest::Approx(100000.0).epsilon(1e-6));
+}
+
 TEST_CASE("large draws have the bits of the evaluator") {
   const Array keys = rp::random::split(rp::random::key(7), 3);
   const rp::Type type{rp::uint32, {3, 300, 200}};
