@@ -68,9 +68,14 @@ V function(const Emission& m) {
   return call_function(m, name.text, m.x);
 }
 
+bool in_place(const Emission& m) {
+  return compute_dtype(m.dtype()) == Dtype::f32 && m.target.fma;
+}
+
 // Far below the smallest subnormal the result is 0. libmvec leaves such lanes to the scalar function, one by
 // one, and masked attention scores are full of them: they are taken out before.
 V exp(const Emission& m, V x) {
+  if (in_place(m)) return exp_in_place(m, x);
   const bool is_double = compute_dtype(m.dtype()) == Dtype::f64;
   const V vanishes = m.b.CreateFCmpOLT(x, number(m, is_double ? -746.0 : -104.0));
   const V zero = number(m, 0);
@@ -84,9 +89,6 @@ V logistic(const Emission& m) {
   return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
 }
 
-bool in_place(const Emission& m) {
-  return compute_dtype(m.dtype()) == Dtype::f32 && m.target.fma;
-}
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
 V erf_inv(const Emission& m) {
