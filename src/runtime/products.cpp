@@ -51,16 +51,19 @@ codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step)
 }
 
 // The library brings its own threads. Our own code is faster where the library would copy an operand first, and keeps
-// small matrices in the cache for the steps around them.
+// small matrices in the cache for the steps around them. What is added on the way out does not count: with it or without,
+// sums have the same bits.
 bool by_library(const codegen::MatmulSpec& spec) {
   if (!is_large(spec) || !codegen::can_matmul(spec)) return false;
+  codegen::MatmulSpec bare = spec;
+  bare.bias = bare.accumulate = false;
   const std::int64_t matrices = work_of(spec) / (spec.m * spec.n * spec.k);
   const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * itemsize(spec.dtype); };
   constexpr std::int64_t many = 8;
   constexpr std::size_t small = 1 << 20;
-  if (!codegen::can_tile(spec) || matrices < many) return true;
+  if (!codegen::can_tile(bare) || matrices < many) return true;
   if (bytes(spec.m * spec.k + spec.k * spec.n + spec.m * spec.n) <= small) return false;
-  return codegen::make_matmul(spec, 1)->scratch_bytes() < bytes(std::min(spec.m, spec.n) * spec.k * matrices);
+  return codegen::make_matmul(bare, 1)->scratch_bytes() < bytes(std::min(spec.m, spec.n) * spec.k * matrices);
 }
 
 Product make_product(const codegen::MatmulSpec& spec, int threads) {

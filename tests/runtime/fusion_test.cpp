@@ -147,3 +147,12 @@ TEST_CASE("gradients of a loop's weights are added up in place") {
   CHECK(compiles_to("matmul + result", gradients, w, b, xs));
   check_bits(gradients, w, b, xs);
 }
+
+TEST_CASE("many small products have the same bits with a row or a sum on the way out") {
+  for (const std::int64_t k : {32, 600}) {
+    INFO(k);
+    const Array a = normal(1, {8, 64, k}), b = normal(2, {8, k, 64}), row = normal(3, {64}), x = normal(4, {8, 64, 64});
+    check_bits([](Array u, Array v, Array r) { return rp::matmul(u, v) + r; }, a, b, row);
+    check_bits([](Array u, Array v, Array w) { return rp::sin(w) + rp::matmul(u, v); }, a, b, x);
+  }
+}
