@@ -6,6 +6,7 @@
 #include "codegen/tiled_dot.h"
 #include "plan/loops.h"
 #include "plan/relay.h"
+#include "runtime/code.h"
 #include "runtime/products.h"
 
 namespace reprise {
@@ -156,7 +157,7 @@ class Finder {
   }
   bool can_cut(std::size_t i) const {
     if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
-      if (k->has_column_reduce) return false;
+      if (k->has_column_reduce || k->loads.size() + k->stores.size() > few_pointers) return false;
       const plan::Loops l = plan::loops_of(*k, 1);
       return l.tile_rows == 0 && (l.rows % slices_ == 0 || (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));
     }

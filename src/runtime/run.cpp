@@ -93,7 +93,7 @@ struct KernelRun {
 // The addresses that a kernel works on.
 class Pointers {
  public:
-  Pointers(const RunKernel& r, Slots slots) : many_(r.pointers.size() > std::size(few_) ? r.pointers.size() : 0) {
+  Pointers(const RunKernel& r, Slots slots) : many_(r.pointers.size() > few_pointers ? r.pointers.size() : 0) {
     if (!many_.empty()) all_ = many_.data();
     for (std::size_t i = 0; i < r.pointers.size(); ++i) all_[i] = address(slots, r.pointers[i]);
   }
@@ -102,7 +102,7 @@ class Pointers {
   std::byte* const* get() const { return all_; }
 
  private:
-  std::byte* few_[16];
+  std::byte* few_[few_pointers];
   std::vector<std::byte*> many_;
   std::byte** all_ = few_;
 };
