@@ -1,6 +1,7 @@
 #include "runtime/relay.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "codegen/tiled_dot.h"
@@ -42,7 +43,7 @@ struct Access {
 
 class Finder {
  public:
-  explicit Finder(Schedule& s) : s_(s), specs_(s.steps.size()), users_(s.types.size(), 0), is_outside_(s.on_host) {
+  explicit Finder(const Schedule& s) : s_(s), specs_(s.steps.size()), users_(s.types.size(), 0), is_outside_(s.on_host) {
     for (std::size_t i = 0; i < s.steps.size(); ++i) {
       if (std::holds_alternative<DotStep>(s.steps[i].what)) specs_[i] = matmul_spec(s, s.steps[i]);
       for (Var v : touched(i)) ++users_[at(v)];
@@ -53,26 +54,26 @@ class Finder {
     }
   }
 
-  // Whether there is any.
-  bool run() {
-    const std::size_t count = s_.steps.size();
-    std::vector<bool> is_member(count, false);
-    std::vector<std::optional<Step>> relay_at(count);  // in the place of its last member
-    for (std::size_t i = 0; i < count; ++i) {
+  // The steps with relays among them; nullopt: there is none.
+  std::optional<std::vector<Step>> run() {
+    std::vector<bool> is_member(s_.steps.size(), false);
+    std::map<std::size_t, Step> relay_at;  // in the place of its last member
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (is_member[i] || !may_begin(i)) continue;
       const std::vector<std::size_t> members = relay_with(i, is_member);
       if (members.empty()) continue;
       for (std::size_t m : members) is_member[m] = true;
-      relay_at[members.back()] = joined(members);
+      relay_at.emplace(members.back(), joined(members));
       i = members.back();
     }
+    if (relay_at.empty()) return std::nullopt;
     std::vector<Step> steps;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (relay_at[i]) steps.push_back(std::move(*relay_at[i]));
-      else if (!is_member[i]) steps.push_back(std::move(s_.steps[i]));
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const auto relay = relay_at.find(i);
+      if (relay != relay_at.end()) steps.push_back(std::move(relay->second));
+      else if (!is_member[i]) steps.push_back(s_.steps[i]);
     }
-    s_.steps = std::move(steps);
-    return s_.steps.size() < count;
+    return steps;
   }
 
  private:
@@ -224,7 +225,7 @@ class Finder {
     return out;
   }
 
-  Schedule& s_;
+  const Schedule& s_;
   std::vector<std::optional<MatmulSpec>> specs_;  // of steps that are products
   std::vector<std::ptrdiff_t> users_;             // of every root: steps
   std::vector<bool> is_outside_;                  // of every root: an input, an output, or on the host
@@ -254,6 +255,11 @@ std::vector<SliceStart> slice_starts(const MatmulSpec& s, std::int64_t slices) {
 }
 
 std::shared_ptr<const Schedule> with_relays(std::shared_ptr<const Schedule> schedule) {
+  const auto may_have_some = [](const Step& step) {
+    const bool is_batched = std::holds_alternative<DotStep>(step.what) && step.operands[0].shape.size() > 2;
+    return is_batched || std::holds_alternative<plan::LoopStep>(step.what);
+  };
+  if (std::none_of(schedule->steps.begin(), schedule->steps.end(), may_have_some)) return schedule;
   Schedule s = *schedule;
   bool any = false;
   for (Step& step : s.steps) {
@@ -265,7 +271,10 @@ std::shared_ptr<const Schedule> with_relays(std::shared_ptr<const Schedule> sche
       body = relayed;
     }
   }
-  any = Finder(s).run() || any;
+  if (auto steps = Finder(s).run()) {
+    s.steps = std::move(*steps);
+    any = true;
+  }
   return any ? std::make_shared<const Schedule>(std::move(s)) : schedule;
 }
 
