@@ -61,7 +61,7 @@ class TiledDot final : public Matmul {
         const std::int64_t count = std::min(block_panels, plan::ceil_div(s_.n - j, width_));
         for (std::int64_t p = 0; p < count; ++p) {
           const std::int64_t first = j + p * width_;
-          panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch + p * depth * width_);
+          panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch, p);
         }
         multiply_block(a + k * a_column_, panels, count, depth, c + j, k == 0 && !s_.accumulate);
       }
@@ -105,10 +105,12 @@ class TiledDot final : public Matmul {
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = lines[i * lines.size() / out.size()] * static_cast<std::int64_t>(sizeof(T));
     return out;
   }
-  Panel panel_at(const T* from, std::int64_t depth, std::int64_t columns, T* scratch) const {
+  // Where none is copied, there is no scratch memory.
+  Panel panel_at(const T* from, std::int64_t depth, std::int64_t columns, T* scratch, std::int64_t number) const {
     if (is_near(depth, columns)) return {from, b_row_, columns};
-    copy_panel(from, depth, columns, scratch);
-    return {scratch, width_, columns};
+    T* const to = scratch + number * depth * width_;
+    copy_panel(from, depth, columns, to);
+    return {to, width_, columns};
   }
   // The panel can be read where it is: whole, and without a page for every row unless few rows of a read it.
   bool is_near(std::int64_t depth, std::int64_t columns) const {
