@@ -8,7 +8,7 @@ namespace reprise::plan {
 bool keeps_to_slices(const Ints& sizes, const Ints& strides, std::int64_t offset, std::int64_t slices, std::int64_t block) {
   std::int64_t left = slices, last = offset;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (strides[d] < 0) return false;
+    if (sizes[d] == 0 || strides[d] < 0) return false;
     if (left % sizes[d] == 0) {  // all of this loop tells slices apart
       left /= sizes[d];
       if (sizes[d] > 1 && strides[d] != block * left) return false;

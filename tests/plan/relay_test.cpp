@@ -26,6 +26,7 @@ TEST_CASE("slices of loops keep to blocks where the outermost strides step from 
   CHECK_FALSE(plan::keeps_to_slices(sizes, {384, 3, 24, 1}, 0, 32, 48));     // heads in rows
   CHECK_FALSE(plan::keeps_to_slices({4, 8, 16, 3}, {384, 48, -3, 1}, 45, 32, 48));
   CHECK_FALSE(plan::keeps_to_slices(sizes, dense, 0, 5, 300));               // no whole number of loops
+  CHECK_FALSE(plan::keeps_to_slices({4, 8, 0, 3}, dense, 0, 32, 48));        // nothing
   CHECK_FALSE(plan::keeps_to_slices({4}, {1}, 0, 8, 1));                     // more slices than elements
 }
 

@@ -123,6 +123,17 @@ TEST_CASE("steps that look beyond their slice do not join") {
   check_unseen(one, x, y);
 }
 
+TEST_CASE("empty parts of a product do not join") {
+  const Array x = normal(1, {8, 64, 32}), y = normal(2, {8, 32, 64});
+  const auto empty = [](Array a, Array b) {
+    const Array p = rp::matmul(a, b);
+    const Array none = rp::lax::slice(p, {0, 0, 0}, {8, 0, 64});
+    return std::tuple{rp::exp(none), rp::matmul(rp::tanh(p), a), rp::sum(none * 2.0f, 2)};
+  };
+  CHECK(count_relays(empty, x, y) == 1);
+  check_unseen(empty, x, y);
+}
+
 TEST_CASE("bodies of loops have relays of their own") {
   const Array x = normal(1, {3, 2, 64, 4, 40});
   const auto loop = [](Array rows) {
