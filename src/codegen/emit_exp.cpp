@@ -8,19 +8,15 @@ namespace {
 
 using V = llvm::Value*;
 
-V multiplied_and_added(const Emission& m, V x, V y, V z) {
-  return m.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::fma, {x, y, z});
-}
-
 // e^r on [-ln 2 / 2, ln 2 / 2], a little more: 1 + r + r^2 q(r), at most 3.2e-9 of the value away (fitted for the least
 // greatest relative error, coefficient by coefficient as the earlier ones were rounded).
 V exp_near_zero(const Emission& m, V r) {
   V q = number(m, 0.0013821468455716968, Dtype::f32);
   for (const double c : {0.008368662558495998, 0.041668254882097244, 0.1666652113199234, 0.4999999403953552}) {
-    q = multiplied_and_added(m, q, r, number(m, c, Dtype::f32));
+    q = multiply_add(m, q, r, number(m, c, Dtype::f32));
   }
   const V one = number(m, 1, Dtype::f32);
-  return m.b.CreateFAdd(multiplied_and_added(m, m.b.CreateFMul(r, r), q, r), one);
+  return m.b.CreateFAdd(multiply_add(m, m.b.CreateFMul(r, r), q, r), one);
 }
 
 // 2^n for n from -126 to 127.
@@ -41,7 +37,7 @@ llvm::Value* exp_in_place(const Emission& m, llvm::Value* x) {
   inside = m.b.CreateSelect(m.b.CreateFCmpOLT(inside, at(highest)), inside, at(highest));
   const V n = m.b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, m.b.CreateFMul(inside, at(1.4426950216293335)));
   V r = inside;
-  for (const double part : {-0.6931471824645996, 1.9046542121259336e-09}) r = multiplied_and_added(m, n, at(part), r);  // - n ln 2
+  for (const double part : {-0.6931471824645996, 1.9046542121259336e-09}) r = multiply_add(m, n, at(part), r);  // - n ln 2
   auto* const bits = llvm::FixedVectorType::get(m.b.getInt32Ty(), m.lanes);
   const V power = m.b.CreateFPToSI(n, bits);
   const V half = m.b.CreateAShr(power, llvm::ConstantInt::get(bits, 1));

@@ -174,6 +174,10 @@ llvm::Value* rounded(const Emission& m, llvm::Value* value, Rounding rounding) {
   return m.op.rounded(value, m.out);
 }
 
+llvm::Value* multiply_add(const Emission& m, llvm::Value* x, llvm::Value* y, llvm::Value* z) {
+  return m.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::fma, {x, y, z});
+}
+
 llvm::Value* number(const Emission& m, double value, Dtype d) {
   return m.op.splat(make_literal(d, value), d);
 }

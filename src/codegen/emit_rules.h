@@ -51,6 +51,8 @@ llvm::Value* rounded(const Emission&, llvm::Value* value, Rounding);
 llvm::Value* number(const Emission&, double value, Dtype);
 inline llvm::Value* number(const Emission& m, double value) { return number(m, value, m.dtype()); }
 
+llvm::Value* multiply_add(const Emission&, llvm::Value* x, llvm::Value* y, llvm::Value* z);  // x y + z, rounded once
+
 // x / y and x rem y of integers, defined for every y (emit_integer.cpp).
 llvm::Value* integer_quotient(const Emission&);
 llvm::Value* integer_remainder(const Emission&);

@@ -10,14 +10,13 @@ namespace {
 
 using V = llvm::Value*;
 
-V fma(const Emission& m, V x, V y, V z) { return m.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::fma, {x, y, z}); }
 V nearest(const Emission& m, V x) { return m.b.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x); }
 
 // x - turns * pi. The first difference is exact: pi's upper part times a count below 2^14 shares x's last bit or a lower
 // one. The parts add up to pi with 72 bits.
 V reduced(const Emission& m, V x, V turns) {
   const V back = m.b.CreateFNeg(turns);
-  for (const double part : {3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15}) x = fma(m, back, number(m, part, Dtype::f32), x);
+  for (const double part : {3.1415927410125732, -8.742277657347586e-08, -3.4302490200117637e-15}) x = multiply_add(m, back, number(m, part, Dtype::f32), x);
   return x;
 }
 
@@ -26,8 +25,8 @@ V reduced(const Emission& m, V x, V turns) {
 V sin_near_zero(const Emission& m, V r) {
   const V square = m.b.CreateFMul(r, r);
   V sum = number(m, 2.6054585759993643e-06, Dtype::f32);
-  for (const double c : {-0.00019809552759397775, 0.008333067409694195, -0.16666659712791443}) sum = fma(m, sum, square, number(m, c, Dtype::f32));
-  return fma(m, m.b.CreateFMul(r, square), sum, r);
+  for (const double c : {-0.00019809552759397775, 0.008333067409694195, -0.16666659712791443}) sum = multiply_add(m, sum, square, number(m, c, Dtype::f32));
+  return multiply_add(m, m.b.CreateFMul(r, square), sum, r);
 }
 
 // The sign changes where `turns` is odd.
@@ -75,7 +74,7 @@ llvm::Value* sin_in_place(const Emission& m) {
 // cos x = sin(x + pi/2), from the nearest odd multiple of pi/2.
 llvm::Value* cos_in_place(const Emission& m) {
   const V x = m.x[0], half = number(m, 0.5, Dtype::f32);
-  const V turns = nearest(m, fma(m, x, number(m, turns_per_unit, Dtype::f32), m.b.CreateFNeg(half)));
+  const V turns = nearest(m, multiply_add(m, x, number(m, turns_per_unit, Dtype::f32), m.b.CreateFNeg(half)));
   const V y = sin_near_zero(m, reduced(m, x, m.b.CreateFAdd(turns, half)));
   return or_of_library(m, x, with_sign_of_turns(m, m.b.CreateFNeg(y), turns), "cos");
 }
