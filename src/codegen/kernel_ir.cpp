@@ -306,7 +306,7 @@ class KernelEmitter {
     for (std::size_t i = 0; i < reduces.size(); ++i) {
       const Node& node = k_.nodes[reduces[i]];
       Reducer r(b_, op_, lanes_, node);
-      Value* x = values_[node.in[0]];
+      Value* x = r.entered(values_[node.in[0]]);
       if (mask != nullptr) x = b_.CreateSelect(mask, x, r.neutral());
       next.push_back(r.combine(sums[i], x));
     }
@@ -314,7 +314,7 @@ class KernelEmitter {
       const Node& node = k_.nodes[column_nodes_[c]];
       if (stage_[column_nodes_[c]] != pass) continue;
       Reducer r(b_, op_, lanes_, node);
-      accumulate(r, c, column, values_[node.in[0]]);
+      accumulate(r, c, column, r.entered(values_[node.in[0]]));
     }
     for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
       if (spill_[n] != none && first_pass_[n] == pass) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/dtype.h"
+#include "codegen/emit_rules.h"
 #include "ops/records.h"
 
 namespace reprise::codegen {
@@ -46,18 +47,35 @@ Literal all_ones(Dtype d) {
   return load_literal(d, &bits);
 }
 
+// The bits of a float as a whole number, ordered as the numbers are: -0 below 0, NaN at the end that its sign says. Its own
+// inverse. An extremum of floats compares, blends and compares again for NaN, one waiting for the other; of these it is one step.
+llvm::Value* in_order(llvm::IRBuilderBase& b, llvm::Value* bits) {
+  const unsigned sign = bits->getType()->getScalarSizeInBits() - 1;
+  const auto all_but_sign = llvm::APInt::getSignedMaxValue(sign + 1);
+  llvm::Value* const is_negative = b.CreateAShr(bits, llvm::ConstantInt::get(bits->getType(), sign));
+  return b.CreateXor(bits, b.CreateAnd(is_negative, llvm::ConstantInt::get(bits->getType(), all_but_sign)));
+}
+
 }  // namespace
 
 Reducer::Reducer(llvm::IRBuilderBase& b, OpEmitter& op, unsigned lanes, const plan::Node& node)
-    : b_(b), op_(op), lanes_(lanes), node_(node), dtype_(node.type.dtype) {
-  if (dtype_ == Dtype::f16 || dtype_ == Dtype::bf16) dtype_ = Dtype::f32;
+    : b_(b), op_(op), lanes_(lanes), node_(node), element_(compute_dtype(node.type.dtype)), dtype_(element_) {
   step_.prim = binary_of(node.eqn->prim);
+  const bool is_extremum = step_.prim == &max_p || step_.prim == &min_p;
+  if (is_extremum && is_floating(element_)) dtype_ = element_ == Dtype::f64 ? Dtype::i64 : Dtype::i32;
+}
+
+llvm::Value* Reducer::entered(llvm::Value* x) {
+  if (!is_ordered()) return x;
+  llvm::Value* const nan = llvm::ConstantFP::getQNaN(x->getType(), step_.prim == &min_p);  // beyond infinity
+  llvm::Value* const number = b_.CreateSelect(b_.CreateFCmpUNO(x, x), nan, x);
+  return in_order(b_, b_.CreateBitCast(number, op_.vector_type(dtype_)));
 }
 
 llvm::Value* Reducer::neutral() {
   if (step_.prim == &mul_p) return op_.splat(make_literal(dtype_, 1), dtype_);
-  if (step_.prim == &max_p) return op_.splat(lowest(dtype_, false), dtype_);
-  if (step_.prim == &min_p) return op_.splat(lowest(dtype_, true), dtype_);
+  if (step_.prim == &max_p) return entered(op_.splat(lowest(element_, false), element_));
+  if (step_.prim == &min_p) return entered(op_.splat(lowest(element_, true), element_));
   if (step_.prim == &and_p) return op_.splat(all_ones(dtype_), dtype_);
   return op_.splat(make_literal(dtype_, 0), dtype_);
 }
@@ -78,6 +96,9 @@ llvm::Value* Reducer::across_lanes(llvm::Value* v) {
   return v;
 }
 
-llvm::Value* Reducer::finished(llvm::Value* v) { return op_.rounded(v, node_.type.dtype); }
+llvm::Value* Reducer::finished(llvm::Value* v) {
+  if (is_ordered()) v = b_.CreateBitCast(in_order(b_, v), op_.vector_type(element_));
+  return op_.rounded(v, node_.type.dtype);
+}
 
 }  // namespace reprise::codegen

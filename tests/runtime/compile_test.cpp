@@ -96,6 +96,34 @@ TEST_CASE("division by powers of two is division to the bit") {
   }
 }
 
+TEST_CASE("extrema know infinities, the sign of zero and NaN, along rows and over them") {
+  const float inf = INFINITY, nan = NAN;
+  const std::vector<std::vector<float>> mixes{{0.0f, -0.0f},        {-0.0f, 0.0f},  {-0.0f, -0.0f}, {-inf, -inf},  {-inf, -3e38f}, {inf, 3e38f},
+                                              {1.5f, nan, -2.5f},   {-nan, 1.0f},   {inf, -nan},    {-inf, nan},   {1e-45f, -1e-45f},
+                                              {-1.0f, -2.0f, -0.5f}, {2.0f, -3.0f}, {0.0f, 1e-45f}, {-0.0f, -1e-45f}};
+  const auto is_same = [](double a, double b) { return std::isnan(a) ? std::isnan(b) : a == b && std::signbit(a) == std::signbit(b); };
+  for (const rp::Dtype dtype : {rp::float32, rp::float64, rp::bfloat16, rp::float16}) {
+    for (const std::size_t columns : {1u, 2u, 15u, 16u, 37u, 200u}) {
+      std::vector<float> numbers;
+      for (const auto& mix : mixes) {
+        for (std::size_t j = 0; j < columns; ++j) numbers.push_back(mix[j * mix.size() / columns]);
+      }
+      const Array rows = rp::reshape(rp::array(numbers), {static_cast<std::int64_t>(mixes.size()), -1}).astype(dtype);
+      for (const std::int64_t axis : {1, 0}) {
+        const auto both = [axis](Array x) { return std::vector<Array>{rp::max(x, axis), rp::min(x, axis)}; };
+        const Array x = axis == 1 ? rows : rp::transpose(rows);
+        const std::vector<Array> expected = both(x), got = rp::jit(both)(x);
+        for (const std::size_t k : {0u, 1u}) {
+          const auto want = expected[k].to_vector<double>(), found = got[k].to_vector<double>();
+          for (std::size_t i = 0; i < want.size(); ++i) {
+            CHECK_MESSAGE(is_same(want[i], found[i]), std::string(rp::long_name(dtype)), " ", columns, " axis ", axis, " at ", i, ": ", want[i], ", got ", found[i]);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("long sums keep their digits") {
   for (std::int64_t n : {2049, 5000, 70000, 100000, 1000003}) {
     INFO(n);
