@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "codegen/dnnl_engine.h"
+#include "codegen/gemm_parts.h"
 #include "codegen/matmul_calls.h"
 #include "codegen/openmp.h"
 
@@ -410,6 +411,7 @@ struct KeyHash {
 std::shared_ptr<const Matmul> build(const MatmulSpec& s, int threads) {
   if (!is_well_formed(s)) return nullptr;
   if (result_is_empty(s) || s.k == 0) return std::make_shared<EmptySum>(s);
+  if (can_gemm_in_parts(s)) return make_gemm_in_parts(s, threads);
   const std::optional<Choice> choice = choose(s, threads);
   if (!choice) return nullptr;
   if (choice->entry == Entry::gemm) return std::make_shared<ProductInParts>(*choice, threads);

@@ -36,8 +36,8 @@ class Matmul {
  public:
   virtual ~Matmul() = default;
   virtual std::size_t scratch_bytes() const = 0;
-  // At most what the library allocates and frees by itself during a run: nothing where it has
-  // brgemm (AVX-512).
+  // At most what the library allocates and frees by itself during a run: nothing where brgemm
+  // computes.
   virtual std::size_t hidden_bytes() const { return 0; }
   // Scratch is 64-byte aligned. noexcept by contract of generated code: returns false when the
   // library reports an error.

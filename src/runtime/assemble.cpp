@@ -183,6 +183,7 @@ class Assembler {
     p.product = make_product(matmul_spec(s_, step), code_.threads);
     const bool one_call = p.product.parts.size() == 1;
     p.scratch_bytes = p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
+    if (one_call) p.library_bytes = p.product.parts[0].second->hidden_bytes();
     if (p.product.wakes_threads) code_.is_fine = false;
     code_.is_shareable |= !one_call;
   }

@@ -126,6 +126,19 @@ TEST_CASE("convolutions take the memory that was planned") {
   }
 }
 
+TEST_CASE("large products take the memory that was planned, however they are computed") {
+  const auto values = [](int seed, const rp::Shape& shape) { return rp::random::normal(rp::random::key(seed), shape); };
+  const auto loss = [](Array w, Array x) { return rp::sum(rp::tanh(rp::matmul(x, w))); };
+  const Compare compare;
+  for (const std::int64_t rows : {300, 512, 1030, 2048}) {
+    for (const std::int64_t columns : {384, 512, 1024, 1536}) {
+      const std::string name = std::to_string(rows) + " x " + std::to_string(columns);
+      compare("product", name, rp::value_and_grad<0, 1>(loss), loss, values(1, {400, columns}), values(2, {rows, 400}));
+      compare("product", name + " long", rp::value_and_grad<0, 1>(loss), loss, values(1, {1024, columns}), values(2, {rows, 1024}));
+    }
+  }
+}
+
 TEST_CASE("random programs take the memory that was planned") {
   warm_up();
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
