@@ -73,11 +73,13 @@ class Session {
     tiles.most_rows = tile_rows(target_.vector_bytes);
     for (unsigned r = 1; r <= tiles.most_rows; ++r) emit_tile(*module, prefix + std::to_string(r), d, r, target_);
     emit_transpose(*module, prefix + "transpose", d, target_);
+    emit_search(*module, prefix + "search", d, target_);
     expect(jit_->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))));
     for (unsigned r = 1; r <= tiles.most_rows; ++r) {
       tiles.rows[r] = expect(jit_->lookup(prefix + std::to_string(r))).toPtr<TileCode>();
     }
     tiles.transpose = expect(jit_->lookup(prefix + "transpose")).toPtr<TransposeCode>();
+    tiles.search = expect(jit_->lookup(prefix + "search")).toPtr<SearchCode>();
     return tiles;
   }
 

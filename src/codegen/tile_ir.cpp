@@ -158,4 +158,37 @@ void emit_transpose(llvm::Module& module, const std::string& name, Dtype d, cons
   b.CreateRetVoid();
 }
 
+// By the bits: without the sign, any is set for a number that is not 0; one added to an exponent of all ones is carried into
+// the sign.
+void emit_search(llvm::Module& module, const std::string& name, Dtype d, const VectorTarget& target) {
+  auto& context = module.getContext();
+  const unsigned bits = static_cast<unsigned>(8 * itemsize(d)), lanes = 8 * target.vector_bytes / bits;
+  auto* word = llvm::IntegerType::get(context, bits);
+  auto* vector = llvm::FixedVectorType::get(word, lanes);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  llvm::IRBuilder<> b(context);
+  auto* function = new_function(module, b, name, {pointer, number, number, number, number, pointer});
+  CodeBlocks code(b);
+  const unsigned mantissa = d == Dtype::f64 ? 52 : 23;
+  const auto sign = llvm::APInt::getSignMask(bits), exponent = llvm::APInt::getBitsSet(bits, mantissa, bits - 1);
+  Value* for_zero = b.CreateICmpEQ(function->getArg(4), b.getInt64(static_cast<std::int64_t>(Search::not_zero)));
+  const auto choice = [&](const llvm::APInt& x, const llvm::APInt& y) {
+    return b.CreateVectorSplat(lanes, b.CreateSelect(for_zero, b.getInt(x), b.getInt(y)));
+  };
+  Value* const asked = choice(~sign, exponent);
+  Value* const added = choice(llvm::APInt::getZero(bits), llvm::APInt::getOneBitSet(bits, mantissa));
+  Value* const wanted = choice(~sign, sign);
+  Value* const exists = b.CreateICmpSLT(code.steps(lanes, 1), b.CreateVectorSplat(lanes, function->getArg(3)));
+  const auto end = code.loop(b.getInt64(0), function->getArg(2), 1, {llvm::ConstantAggregateZero::get(vector)},
+                             [&](Value* i, const std::vector<Value*>& so_far) {
+                               Value* at = b.CreateGEP(word, function->getArg(0), b.CreateMul(i, function->getArg(1)));
+                               Value* x = b.CreateMaskedLoad(vector, at, llvm::Align(itemsize(d)), exists, llvm::ConstantAggregateZero::get(vector));
+                               return std::vector<Value*>{b.CreateOr(so_far[0], b.CreateAdd(b.CreateAnd(x, asked), added))};
+                             });
+  Value* const found = b.CreateOrReduce(b.CreateAnd(end.carried[0], wanted));
+  b.CreateStore(b.CreateZExt(b.CreateICmpNE(found, b.getInt(llvm::APInt::getZero(bits))), number), function->getArg(5));
+  b.CreateRetVoid();
+}
+
 }  // namespace reprise::codegen

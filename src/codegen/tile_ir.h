@@ -39,10 +39,16 @@ void emit_tile(llvm::Module&, const std::string& name, Dtype, unsigned rows, con
 using TransposeCode = void (*)(const void* from, std::int64_t from_row, void* to, std::int64_t to_row);
 void emit_transpose(llvm::Module&, const std::string& name, Dtype, const VectorTarget&);
 
+// Whether a number among rows of up to one vector is not 0, or is an infinity or NaN.
+enum class Search : std::int64_t { not_zero, not_finite };
+using SearchCode = void (*)(const void* x, std::int64_t row, std::int64_t rows, std::int64_t columns, Search, std::int64_t* found);
+void emit_search(llvm::Module&, const std::string& name, Dtype, const VectorTarget&);
+
 struct Tiles {
   unsigned lanes = 0, most_rows = 0;
   TileCode rows[16] = {};  // by number of rows, from 1
   TransposeCode transpose = nullptr;
+  SearchCode search = nullptr;
 };
 // For f32 and f64, compiled once for the process.
 const Tiles& tiles_of(Dtype);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "codegen/matmul_calls.h"
 #include "codegen/tile_ir.h"
@@ -15,6 +16,9 @@ constexpr std::int64_t block_panels = 8;  // of columns at a time: they stay in 
 
 // c (+)= a b for pairs of matrices. The right operand is read in panels of one tile's width; a panel whose numbers lie far
 // apart or are transposed is copied to scratch memory once for all rows of a.
+//
+// Zeros at the ends of a strip of a are passed over: masked attention has them, half of all there are. A sum starts with 0
+// and stays what it is when a 0 is added, so not a bit changes unless b has an infinity or NaN there, and then nothing is.
 template <class T>
 class TiledDot final : public Matmul {
  public:
@@ -63,22 +67,56 @@ class TiledDot final : public Matmul {
           const std::int64_t first = j + p * width_;
           panels[p] = panel_at(b + k * b_row_ + first * b_column_, depth, std::min(width_, s_.n - first), scratch, p);
         }
-        multiply_block(a + k * a_column_, panels, count, depth, c + j, k == 0 && !s_.accumulate);
+        Block block{panels, count, depth, b + k * b_row_ + j * b_column_, std::min(block_panels * width_, s_.n - j), {}};
+        multiply_block(a + k * a_column_, block, c + j, k == 0 && !s_.accumulate);
       }
     }
   }
-  void multiply_block(const T* a, const Panel* panels, std::int64_t count, std::int64_t depth, T* c, bool begins) const {
+  struct Block {
+    const Panel* panels;
+    std::int64_t count, depth;
+    const T* b;
+    std::int64_t columns;
+    std::optional<bool> is_finite;  // b; once it is asked
+  };
+  void multiply_block(const T* a, Block& block, T* c, bool begins) const {
+    const std::int64_t depth = block.depth;
     for (const std::int64_t rows : strip_rows_) {
+      const Sum sum = sum_without_zeros(a, rows, block);
       Fetch fetch{a + rows * a_row_, c + rows * c_row_, read_ahead_.data(), written_ahead_.data()};
-      for (std::int64_t p = 0; p < count; ++p) {
-        tiles_.rows[rows](depth, a, a_row_, a_column_, panels[p].numbers, panels[p].row, c + p * width_, c_row_,
-                          panels[p].columns, begins, &fetch);
+      for (std::int64_t p = 0; p < block.count; ++p) {
+        const Panel& panel = block.panels[p];
+        tiles_.rows[rows](sum.depth, a + sum.first * a_column_, a_row_, a_column_, panel.numbers + sum.first * panel.row, panel.row,
+                          c + p * width_, c_row_, panel.columns, begins, &fetch);
         fetch.read_offsets += depth;
         fetch.written_offsets += depth;
       }
       a += rows * a_row_;
       c += rows * c_row_;
     }
+  }
+  struct Sum {
+    std::int64_t first, depth;
+  };
+  Sum sum_without_zeros(const T* a, std::int64_t rows, Block& block) const {
+    constexpr std::int64_t step = 16;
+    const auto are_zero = [&](std::int64_t k) { return !has(Search::not_zero, a + k * a_column_, a_row_, rows, a_column_, step); };
+    std::int64_t first = 0, last = block.depth;
+    while (last - first > step && are_zero(last - step)) last -= step;
+    while (last - first > step && are_zero(first)) first += step;
+    const bool has_some = last - first < block.depth;
+    if (has_some && !block.is_finite) block.is_finite = !has(Search::not_finite, block.b, b_row_, block.depth, b_column_, block.columns);
+    return has_some && *block.is_finite ? Sum{first, last - first} : Sum{0, block.depth};
+  }
+  // True also where it would take long to know.
+  bool has(Search search, const T* x, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) const {
+    if (column != 1) return row != 1 || has(search, x, column, columns, row, rows);
+    for (std::int64_t j = 0; j < columns; j += tiles_.lanes) {
+      std::int64_t found = 0;
+      tiles_.search(x + j, row, rows, std::min<std::int64_t>(tiles_.lanes, columns - j), search, &found);
+      if (found != 0) return true;
+    }
+    return false;
   }
   // Of a strip's work on a block: the lines of the rows of a and c that come next, spread over the steps.
   void plan_fetches() {

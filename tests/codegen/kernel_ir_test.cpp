@@ -70,6 +70,7 @@ std::unique_ptr<llvm::Module> emit_all(llvm::LLVMContext& context, const VectorT
     const std::string name(rp::short_name(d));
     emit_tile(*module, "tile_" + name, d, tile_rows(target.vector_bytes), target);
     emit_transpose(*module, "transpose_" + name, d, target);
+    emit_search(*module, "search_" + name, d, target);
   }
   CHECK(number > 4);
   CHECK(emit_equations(*module, target) == 7);

@@ -3,8 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <random>
+
+#include "base/memory.h"
 
 using namespace reprise;
 using namespace reprise::codegen;
@@ -95,6 +100,73 @@ TEST_CASE("tiled products of any shape and any strides are the sums, and write n
     else check_against_sums<double>(s, engine);
   }
   CHECK(checked > 300);
+}
+
+// With NaN in one more column of b no zero is passed over: the other columns tell what the bits must be.
+template <class T>
+void check_zeros(MatmulSpec s, const std::function<bool(std::int64_t i, std::int64_t k)>& is_zero, bool is_transposed) {
+  std::mt19937 engine(11);
+  std::normal_distribution<double> draw;
+  s.a_strides = is_transposed ? Ints{1, s.m} : Ints{s.k, 1};
+  s.b_strides = {s.n + 1, 1};
+  s.c_strides = {s.n + 1, 1};
+  std::vector<T> a(static_cast<std::size_t>(s.m * s.k)), b(static_cast<std::size_t>(s.k * (s.n + 1))), c(static_cast<std::size_t>(s.m * (s.n + 1)));
+  for (std::int64_t i = 0; i < s.m; ++i) {
+    for (std::int64_t k = 0; k < s.k; ++k) {
+      const T zero = (i + k) % 3 == 0 ? T(-0.0) : T(0);
+      a[static_cast<std::size_t>(i * s.a_strides[0] + k * s.a_strides[1])] = is_zero(i, k) ? zero : static_cast<T>(draw(engine));
+    }
+  }
+  for (T& x : b) x = static_cast<T>(draw(engine));
+  for (std::size_t i = 0; i < c.size(); ++i) c[i] = i % 2 == 0 ? T(-0.0) : static_cast<T>(draw(engine));
+  const auto product = [&](std::int64_t columns, const std::vector<T>& right) {
+    MatmulSpec wanted = s;
+    wanted.n = columns;
+    const auto dot = make_tiled_dot(wanted);
+    const auto scratch = allocate_buffer(dot->scratch_bytes() + 64);
+    std::vector<T> out = c;
+    REQUIRE(dot->run(a.data(), right.data(), nullptr, out.data(), scratch.get()));
+    return out;
+  };
+  std::vector<T> with_nan = b;
+  for (std::int64_t k = 0; k < s.k; ++k) with_nan[static_cast<std::size_t>((k + 1) * (s.n + 1) - 1)] = std::numeric_limits<T>::quiet_NaN();
+  const std::vector<T> got = product(s.n, b), expected = product(s.n + 1, with_nan);
+  std::int64_t wrong = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (static_cast<std::int64_t>(i) % (s.n + 1) == s.n) continue;
+    wrong += got[i] != expected[i] || std::signbit(got[i]) != std::signbit(expected[i]);
+  }
+  INFO("m=", s.m, " n=", s.n, " k=", s.k, is_transposed ? " transposed" : "");
+  CHECK(wrong == 0);
+  // An infinity where a is 0 makes NaN, as it does in the definition.
+  if (!is_zero(0, s.k - 1)) return;
+  std::vector<T> with_infinity = b;
+  with_infinity[static_cast<std::size_t>((s.k - 1) * (s.n + 1))] = std::numeric_limits<T>::infinity();
+  CHECK(std::isnan(product(s.n, with_infinity)[0]));
+}
+
+TEST_CASE("zeros at the ends of sums change no bit, and infinities beside them are not lost") {
+  for (const bool is_transposed : {false, true}) {
+    for (const std::int64_t k : {5, 16, 33, 100, 256, 300}) {
+      MatmulSpec s;
+      s.m = 100, s.n = 40, s.k = k;
+      s.accumulate = k == 33 || k == 256;
+      for (const int pattern : {0, 1, 2, 3, 4}) {
+        INFO("pattern ", pattern);
+        const auto is_zero = [&](std::int64_t i, std::int64_t at) {
+          if (pattern == 0) return at > i;                       // causal
+          if (pattern == 1) return at < i;
+          if (pattern == 2) return at < i - 20 || at > i + 20;   // a band
+          if (pattern == 3) return at >= k / 2 || i % 7 == 0;    // padding, and rows of zeros
+          return true;
+        };
+        s.dtype = s.result = Dtype::f32;
+        check_zeros<float>(s, is_zero, is_transposed);
+        s.dtype = s.result = Dtype::f64;
+        check_zeros<double>(s, is_zero, is_transposed);
+      }
+    }
+  }
 }
 
 TEST_CASE("what has a bias, other types, scattered results or sums in parts to add to is not tiled") {
