@@ -1,5 +1,4 @@
-// exp and tanh of f32 in place: softmax and gelu spend most of their time there, and a call would put every value of the
-// loop on the stack.
+// exp of f32 in place: softmax spends most of its time there, and a call would put every value of the loop on the stack.
 #include "codegen/emit_rules.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -59,18 +58,6 @@ llvm::Value* exp_in_place(const Emission& m, llvm::Value* x) {
   y = m.b.CreateFMul(y, power_of_two(m, m.b.CreateSub(parts.n, half), x->getType()));
   const V zero_or_nan = m.b.CreateSelect(m.b.CreateFCmpOLT(x, at(0)), at(0), x);
   return m.b.CreateSelect(is_some, y, zero_or_nan);
-}
-
-// tanh |x| = e / (e + 2) with e = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1), which loses no digits near 0.
-llvm::Value* tanh_in_place(const Emission& m, llvm::Value* x) {
-  constexpr double highest = 9.5;  // the result is 1 from there on
-  const auto at = [&](double c) { return number(m, c, Dtype::f32); };
-  const V magnitude = m.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-  const V inside = m.b.CreateSelect(m.b.CreateFCmpOGT(magnitude, at(highest)), at(highest), magnitude);  // NaN stays
-  const Reduced parts = reduced(m, m.b.CreateFAdd(inside, inside));
-  const V power = power_of_two(m, parts.n, x->getType());
-  const V e = multiply_add(m, power, exp_minus_one(m, parts.r), m.b.CreateFSub(power, at(1)));
-  return m.b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, m.b.CreateFDiv(e, m.b.CreateFAdd(e, at(2))), x);
 }
 
 }  // namespace reprise::codegen

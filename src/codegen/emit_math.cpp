@@ -89,7 +89,6 @@ V logistic(const Emission& m) {
   return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
 }
 
-V tanh(const Emission& m) { return in_place(m) ? tanh_in_place(m, m.x[0]) : function<"tanh">(m); }
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
 V erf_inv(const Emission& m) {
@@ -141,7 +140,7 @@ std::span<const RuleRow> math_rules() {
                                      {&atan_p, function<"atan">},
                                      {&sinh_p, function<"sinh">},
                                      {&cosh_p, function<"cosh">},
-                                     {&tanh_p, tanh},
+                                     {&tanh_p, function<"tanh">},
                                      {&asinh_p, function<"asinh">},
                                      {&acosh_p, function<"acosh">},
                                      {&atanh_p, function<"atanh">},

@@ -66,8 +66,7 @@ llvm::Value* call_function(const Emission&, std::string_view name, std::span<llv
 // f32, or halves computed in it; the target multiplies and adds at once. May end in another block (emit_trig.cpp).
 llvm::Value* sin_in_place(const Emission&);
 llvm::Value* cos_in_place(const Emission&);
-llvm::Value* exp_in_place(const Emission&, llvm::Value* x);  // in the same block, as tanh is (emit_exp.cpp)
-llvm::Value* tanh_in_place(const Emission&, llvm::Value* x);
+llvm::Value* exp_in_place(const Emission&, llvm::Value* x);  // in the same block (emit_exp.cpp)
 llvm::Value* erf_inv_in_place(const Emission&);  // the same bits as inverse_erf (emit_erf_inv.cpp)
 
 // A runtime function on every lane ("fmod": lane_symbol(name, dtype)), by way of the stack.
