@@ -103,6 +103,13 @@ std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
   return {static_cast<std::byte*>(allocate_elements(bytes, 0)), [bytes](std::byte* p) { free_elements(p, bytes, 0); }};
 }
 
+LibraryMemory::LibraryMemory(std::size_t bytes) noexcept : bytes_(bytes) {
+  if (bytes_ != 0) count_allocated(bytes_);
+}
+LibraryMemory::~LibraryMemory() {
+  if (bytes_ != 0) live.fetch_sub(bytes_, std::memory_order_relaxed);
+}
+
 std::size_t live_bytes() { return live.load(std::memory_order_relaxed); }
 std::size_t peak_live_bytes() { return peak.load(std::memory_order_relaxed); }
 void reset_peak_live_bytes() { peak.store(live.load()); }

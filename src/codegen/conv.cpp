@@ -3,6 +3,7 @@
 #include "codegen/conv.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "codegen/conv_geometry.h"
 #include "codegen/dnnl_engine.h"
 #include "codegen/openmp.h"
@@ -262,6 +263,7 @@ class LibraryConvolution final : public Convolution {
     }
     const std::array<void*, 3> arguments{const_cast<void*>(lhs), const_cast<void*>(rhs), out};
     const bool alone = threads_ == 1 || team_size(threads_) < threads_;
+    const LibraryMemory library(hidden_bytes_);
     const TeamScope team(alone ? 1 : threads_);
     return (alone ? serial_ : parallel_)
         .run(arguments, static_cast<std::byte*>(scratch) + turned_bytes_);

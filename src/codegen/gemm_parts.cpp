@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/memory.h"
 #include "codegen/dnnl_engine.h"
 #include "codegen/matmul_calls.h"
 #include "codegen/openmp.h"
@@ -53,6 +54,7 @@ class GemmInParts final : public Matmul {
             static_cast<float*>(c),
             static_cast<float*>(scratch)};
     const auto wanted = static_cast<int>(std::min<std::int64_t>(threads_, row_parts() * column_parts()));
+    const LibraryMemory library(hidden_bytes());
     const TeamScope team(1);  // of a call
     run_team(team_size(wanted), &run, [](void* r) { static_cast<Run*>(r)->work(); });
     return run.ok;

@@ -3,6 +3,7 @@
 #include "codegen/matmul.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "codegen/dnnl_engine.h"
 #include "codegen/gemm_parts.h"
 #include "codegen/matmul_calls.h"
@@ -101,8 +102,9 @@ std::optional<Copy> copy_layouts(Dtype dtype, Ints batch, Ints from, Ints to, st
 }
 
 // ----------------------------------------------------------------------------------------- choices
-// brgemm keeps to the scratchpad. The older gemm is there for processors that have no other: it
-// allocates for itself, and its bits depend on the number of threads unless that is one.
+// brgemm keeps to the scratchpad. The older gemm is here for processors that have no other: it
+// allocates for itself, and its bits depend on the number of threads unless that is one. What it
+// does better than brgemm never comes here (gemm_parts.h).
 enum class Entry { brgemm, gemm };
 
 struct Choice {
@@ -310,6 +312,7 @@ class ProductInParts final : public Matmul {
       run.arguments[arg_copies + i] = run.scratch;
       run.scratch += copy_bytes_[i];
     }
+    const LibraryMemory library(hidden_bytes());
     const TeamScope team(1);
     if (!before_.run(run.arguments, run.scratch)) return false;
     const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(threads_), parts_.size());

@@ -17,8 +17,8 @@ constexpr std::int64_t block_panels = 8;  // of columns at a time: they stay in 
 // c (+)= a b for pairs of matrices. The right operand is read in panels of one tile's width; a panel whose numbers lie far
 // apart or are transposed is copied to scratch memory once for all rows of a.
 //
-// Zeros at the ends of a strip of a are passed over: masked attention has them, half of all there are. A sum starts with 0
-// and stays what it is when a 0 is added, so not a bit changes unless b has an infinity or NaN there, and then nothing is.
+// Zeros at the ends of a strip of a are passed over: in causal attention half of all numbers are such. A sum starts with 0
+// and stays what it is when a 0 is added, so no bit changes; where b has an infinity or NaN, all of the sum is computed.
 template <class T>
 class TiledDot final : public Matmul {
  public:
