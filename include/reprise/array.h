@@ -323,7 +323,7 @@ Array array(const std::vector<T>& values, std::optional<Shape> shape, Location a
   }
 }
 
-// Bytes held by all live arrays of this process, and the largest value since the last reset.
+// Bytes held by all arrays and running programs of this process, and the largest value since the last reset.
 std::size_t live_bytes();
 std::size_t peak_live_bytes();
 void reset_peak_live_bytes();
