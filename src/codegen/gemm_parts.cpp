@@ -3,7 +3,6 @@
 #include <dnnl.h>
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/memory.h"
 #include "codegen/dnnl_engine.h"
@@ -47,17 +46,15 @@ class GemmInParts final : public Matmul {
   std::size_t scratch_bytes() const override { return s_.accumulate ? block_bytes() * static_cast<std::size_t>(threads_) : 0; }
   std::size_t hidden_bytes() const override { return bytes_per_thread * static_cast<std::size_t>(threads_); }
   bool run(const void* a, const void* b, const void* bias, void* c, void* scratch) const noexcept override {
-    Run run{*this,
-            static_cast<const float*>(a),
-            static_cast<const float*>(b),
-            static_cast<const float*>(bias),
-            static_cast<float*>(c),
-            static_cast<float*>(scratch)};
-    const auto wanted = static_cast<int>(std::min<std::int64_t>(threads_, row_parts() * column_parts()));
+    const Operands x{static_cast<const float*>(a), static_cast<const float*>(b), static_cast<const float*>(bias), static_cast<float*>(c)};
+    const std::int64_t across = column_parts();
     const LibraryMemory library(hidden_bytes());
     const TeamScope team(1);  // of a call
-    run_team(team_size(wanted), &run, [](void* r) { static_cast<Run*>(r)->work(); });
-    return run.ok;
+    return share_parts(threads_, row_parts() * across, [&](std::int64_t worker, std::int64_t i) {
+      const std::int64_t row = i / across * part_.rows, column = i % across * part_.columns;
+      const Block block{row, column, std::min(part_.rows, s_.m - row), std::min(part_.columns, s_.n - column)};
+      return multiply(x, block, s_.accumulate ? static_cast<float*>(scratch) + worker * part_.rows * part_.columns : nullptr);
+    });
   }
 
  private:
@@ -69,35 +66,21 @@ class GemmInParts final : public Matmul {
   struct Block {
     std::int64_t row, column, rows, columns;
   };
-  struct Run {
-    const GemmInParts& product;
+  struct Operands {
     const float *a, *b, *bias;
-    float *c, *scratch;
-    std::atomic<std::int64_t> workers{0}, next{0};
-    std::atomic<bool> ok{true};
-
-    void work() noexcept {
-      float* const own = product.s_.accumulate ? scratch + workers++ * product.part_.rows * product.part_.columns : nullptr;
-      const std::int64_t across = product.column_parts(), parts = product.row_parts() * across;
-      for (std::int64_t i = next++; i < parts; i = next++) {
-        const PartSize& size = product.part_;
-        const std::int64_t row = i / across * size.rows, column = i % across * size.columns;
-        const Block block{row, column, std::min(size.rows, product.s_.m - row), std::min(size.columns, product.s_.n - column)};
-        if (!product.multiply(*this, block, own)) ok = false;
-      }
-    }
+    float* c;
   };
 
   // c = a b + bias, or c = (a b + bias) + c
-  bool multiply(const Run& run, const Block& block, float* own) const noexcept {
+  bool multiply(const Operands& x, const Block& block, float* own) const noexcept {
     const std::int64_t c_row = s_.c_strides[0], to_row = own != nullptr ? block.columns : c_row;
-    float* const c = run.c + block.row * c_row + block.column;
+    float* const c = x.c + block.row * c_row + block.column;
     float* const to = own != nullptr ? own : c;
     const bool turned = is_transposed(s_);
     const auto status = dnnl_sgemm(turned ? 'T' : 'N', 'N', block.rows, block.columns, s_.k, 1.0f,
-                                   run.a + block.row * s_.a_strides[0], s_.a_strides[turned ? 1 : 0], run.b + block.column,
+                                   x.a + block.row * s_.a_strides[0], s_.a_strides[turned ? 1 : 0], x.b + block.column,
                                    s_.b_strides[0], 0.0f, to, to_row);
-    for (std::int64_t i = 0; i < block.rows && s_.bias; ++i) add_bias(to + i * to_row, run.bias, block, i);
+    for (std::int64_t i = 0; i < block.rows && s_.bias; ++i) add_bias(to + i * to_row, x.bias, block, i);
     for (std::int64_t i = 0; i < block.rows && own != nullptr; ++i) {
       for (std::int64_t j = 0; j < block.columns; ++j) c[i * c_row + j] += own[i * to_row + j];
     }
@@ -105,8 +88,8 @@ class GemmInParts final : public Matmul {
   }
   void add_bias(float* to, const float* bias, const Block& block, std::int64_t row) const noexcept {
     if (bias_by_row_) {
-      const float x = bias[block.row + row];
-      for (std::int64_t j = 0; j < block.columns; ++j) to[j] += x;
+      const float same = bias[block.row + row];
+      for (std::int64_t j = 0; j < block.columns; ++j) to[j] += same;
     } else {
       for (std::int64_t j = 0; j < block.columns; ++j) to[j] += bias[block.column + j];
     }
@@ -116,20 +99,6 @@ class GemmInParts final : public Matmul {
   const int threads_;
   const bool bias_by_row_;
   const PartSize part_;
-};
-
-// c^T = b^T a^T
-class SwappedGemm final : public Matmul {
- public:
-  SwappedGemm(const MatmulSpec& s, int threads) : product_(swapped(s), threads, true) {}
-  std::size_t scratch_bytes() const override { return product_.scratch_bytes(); }
-  std::size_t hidden_bytes() const override { return product_.hidden_bytes(); }
-  bool run(const void* a, const void* b, const void* bias, void* c, void* scratch) const noexcept override {
-    return product_.run(b, a, bias, c, scratch);
-  }
-
- private:
-  GemmInParts product_;
 };
 
 }  // namespace
@@ -142,7 +111,7 @@ bool can_gemm_in_parts(const MatmulSpec& s) {
 
 std::shared_ptr<const Matmul> make_gemm_in_parts(const MatmulSpec& s, int threads) {
   if (is_faster(s)) return std::make_shared<const GemmInParts>(s, threads, false);
-  return std::make_shared<const SwappedGemm>(s, threads);
+  return std::make_shared<const Swapped<GemmInParts>>(s, threads, true);
 }
 
 PartSize gemm_part_size(std::int64_t m, std::int64_t n, int threads, std::int64_t most_elements) {

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -305,37 +304,24 @@ class ProductInParts final : public Matmul {
   }
   bool run(const void* a, const void* b, const void* bias, void* c,
            void* scratch) const noexcept override {
-    Run run{*this,
-            {const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias), c},
-            static_cast<std::byte*>(scratch)};
+    Arguments arguments{const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias), c};
+    auto* own = static_cast<std::byte*>(scratch);
     for (std::size_t i = 0; i < 3; ++i) {
-      run.arguments[arg_copies + i] = run.scratch;
-      run.scratch += copy_bytes_[i];
+      arguments[arg_copies + i] = own;
+      own += copy_bytes_[i];
     }
     const LibraryMemory library(hidden_bytes());
     const TeamScope team(1);
-    if (!before_.run(run.arguments, run.scratch)) return false;
-    const auto wanted = std::min<std::size_t>(static_cast<std::size_t>(threads_), parts_.size());
-    run_team(team_size(static_cast<int>(wanted)), &run,
-             [](void* r) { static_cast<Run*>(r)->work(); });
-    return after_.run(run.arguments, run.scratch) && run.ok;
+    if (!before_.run(arguments, own)) return false;
+    const auto run_part = [&](std::int64_t worker, std::int64_t i) {
+      std::byte* const of_worker = own + static_cast<std::size_t>(worker) * part_scratch_;
+      return parts_[static_cast<std::size_t>(i)].run(arguments, of_worker);
+    };
+    const bool ok = share_parts(threads_, static_cast<std::int64_t>(parts_.size()), run_part);
+    return after_.run(arguments, own) && ok;
   }
 
  private:
-  struct Run {
-    const ProductInParts& product;
-    Arguments arguments;
-    std::byte* scratch;
-    std::atomic<std::size_t> workers{0}, next{0};
-    std::atomic<bool> ok{true};
-
-    void work() noexcept {
-      std::byte* own = scratch + workers++ * product.part_scratch_;
-      for (std::size_t i = next++; i < product.parts_.size(); i = next++) {
-        if (!product.parts_[i].run(arguments, own)) ok = false;
-      }
-    }
-  };
   Block copied(std::size_t i, Block from, const std::optional<Copy>& layouts, bool reads,
                ChainBuilder& before) {
     if (!layouts) return from;

@@ -11,6 +11,21 @@ bool result_is_empty(const MatmulSpec&);
 
 // c^T = b^T a^T
 MatmulSpec swapped(MatmulSpec);
+template <class Product>
+class Swapped final : public Matmul {
+ public:
+  template <class... More>
+  explicit Swapped(const MatmulSpec& s, More... more) : product_(swapped(s), more...) {}
+  std::size_t scratch_bytes() const override { return product_.scratch_bytes(); }
+  std::size_t hidden_bytes() const override { return product_.hidden_bytes(); }
+  bool run(const void* a, const void* b, const void* bias, void* c,
+           void* scratch) const noexcept override {
+    return product_.run(b, a, bias, c, scratch);
+  }
+
+ private:
+  Product product_;
+};
 
 // Strides of a dense copy, by rows; it stays where the operand does not move.
 std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& batch,

@@ -186,23 +186,10 @@ class TiledDot final : public Matmul {
 };
 
 template <class T>
-class Swapped final : public Matmul {
- public:
-  explicit Swapped(const MatmulSpec& s) : dot_(swapped(s)) {}
-  std::size_t scratch_bytes() const override { return dot_.scratch_bytes(); }
-  bool run(const void* a, const void* b, const void* bias, void* c, void* scratch) const noexcept override {
-    return dot_.run(b, a, bias, c, scratch);
-  }
-
- private:
-  TiledDot<T> dot_;
-};
-
-template <class T>
 std::shared_ptr<const Matmul> make(const MatmulSpec& s) {
   const bool has_dense_rows = s.n == 1 || s.c_strides.back() == 1, has_dense_columns = s.m == 1 || s.c_strides.end()[-2] == 1;
   if (has_dense_rows && (s.n > 1 || !has_dense_columns)) return std::make_shared<const TiledDot<T>>(s);
-  return std::make_shared<const Swapped<T>>(s);
+  return std::make_shared<const Swapped<TiledDot<T>>>(s);
 }
 
 }  // namespace
