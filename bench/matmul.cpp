@@ -1,12 +1,12 @@
-// Matrix products of a small GPT through every door of oneDNN, in GFLOP/s: ours (codegen/matmul.h),
-// the bare matmul primitive, inner_product and dnnl_sgemm. The letters say how a, b and c are
+// Matrix products of a small GPT, in GFLOP/s: ours (codegen/matmul.h), and through every door of
+// oneDNN: the bare matmul primitive, inner_product and dnnl_sgemm. The letters say how a, b and c are
 // stored: n by rows, t by columns.
 //   bench/matmul [threads]
 #include "codegen/matmul.h"
 
+#include "codegen/dnnl_api.h"
+#include "codegen/dnnl_engine.h"
 #include "runtime/threads.h"
-
-#include <dnnl.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -130,11 +130,11 @@ dnnl::memory::desc layout(const Ints& batch, std::int64_t rows, std::int64_t col
 
 double matmul_primitive(const Shape& shape, Buffers& x) {
   const cg::MatmulSpec& s = shape.spec;
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const dnnl::engine& engine = cg::dnnl_cpu();
   static dnnl::stream stream(engine);
   const auto a = layout(s.batch, s.m, s.k, s.a_strides), b = layout(s.batch, s.k, s.n, s.b_strides);
   const auto c = layout(s.batch, s.m, s.n, s.c_strides);
-  const dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(a, b, c), engine);
+  const auto desc = cg::describe<dnnl::matmul>(engine, {}, a, b, c);
   if (std::strncmp(desc.impl_info_str(), "ref", 3) == 0) return 0;  // takes seconds
   const dnnl::matmul product(desc);
   return best_seconds([&] {
@@ -147,13 +147,13 @@ double matmul_primitive(const Shape& shape, Buffers& x) {
 double inner_product(const Shape& shape, Buffers& x) {
   const cg::MatmulSpec& s = shape.spec;
   if (!s.batch.empty() || s.a_strides[1] != 1 || s.c_strides[1] != 1) return 0;
-  static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  const dnnl::engine& engine = cg::dnnl_cpu();
   static dnnl::stream stream(engine);
   const auto a = layout({}, s.m, s.k, s.a_strides);
   const auto b = layout({}, s.n, s.k, {s.b_strides[1], s.b_strides[0]});
   const auto c = layout({}, s.m, s.n, s.c_strides);
-  const dnnl::inner_product_forward::primitive_desc desc(
-      dnnl::inner_product_forward::desc(dnnl::prop_kind::forward_inference, a, b, c), engine);
+  const auto desc = cg::describe<dnnl::inner_product_forward>(
+      engine, {}, dnnl::prop_kind::forward_inference, a, b, c);
   const dnnl::inner_product_forward product(desc);
   return best_seconds([&] {
     product.execute(stream, {{DNNL_ARG_SRC, {a, engine, x.a.data()}},

@@ -25,7 +25,8 @@ function(_reprise_dependency name what package)
     list(APPEND reprise_missing "${what} is not found (Debian package ${package})")
     set(reprise_missing "${reprise_missing}" PARENT_SCOPE)
   elseif(NOT TARGET Reprise::${name})
-    add_library(Reprise::${name} UNKNOWN IMPORTED)
+    # Global: a project that contains ours links them with the static library.
+    add_library(Reprise::${name} UNKNOWN IMPORTED GLOBAL)
     set_target_properties(Reprise::${name} PROPERTIES
       IMPORTED_LOCATION ${found} INTERFACE_INCLUDE_DIRECTORIES "${include}")
   endif()
@@ -51,6 +52,5 @@ endif()
 _reprise_dependency(llvm "LLVM ${_llvm_text}" ${_llvm_package}
   HEADER llvm/ExecutionEngine/Orc/LLJIT.h LIBRARY ${_llvm_names} HINTS ${_llvm_prefixes})
 _reprise_dependency(dnnl "oneDNN" libdnnl-dev HEADER dnnl.hpp LIBRARY dnnl)
-_reprise_dependency(gomp "libgomp" libgomp1 LIBRARY gomp libgomp.so.1
-  HINTS /usr/lib/gcc/x86_64-linux-gnu/12 /usr/lib/gcc/aarch64-linux-gnu/12)
+_reprise_dependency(gomp "libgomp" libgomp1 LIBRARY libgomp.so.1 gomp)
 _reprise_dependency(zlib "zlib" zlib1g-dev HEADER zlib.h LIBRARY z)

@@ -1,5 +1,6 @@
-# cmake --install: component `library` is headers, static library, find_package(Reprise) and reprise.pc;
-# component `tool` is the command-line tool, its manual page and completions.
+# cmake --install: component `library` is headers, what programs link, find_package(Reprise) and reprise.pc;
+# component `runtime` is the shared library, if it is one; component `tool` is the command-line tool, its manual page
+# and completions.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -9,6 +10,7 @@ set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS reprise EXPORT RepriseTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT library
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/reprise DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library
   FILES_MATCHING PATTERN "*.h")
@@ -25,10 +27,21 @@ install(FILES
 
 # The prefix is known only when installing, so reprise.pc finds it from its own place.
 file(RELATIVE_PATH pc_to_prefix /prefix/${pkgconfig_dir} /prefix)
+set(pc_own "-L\${libdir} -lreprise")
+set(pc_others "-l:libLLVM.so.${REPRISE_LLVM_VERSION}.1 -ldnnl -lgomp -lz -pthread")
+if(BUILD_SHARED_LIBS)
+  set(pc_libs "Libs: ${pc_own}")
+else()  # all that a static library needs is linked with it, `--static` or not
+  set(pc_libs "Libs: ${pc_own} ${pc_others}")
+endif()
 configure_file(cmake/reprise.pc.in reprise.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/reprise.pc DESTINATION ${pkgconfig_dir} COMPONENT library)
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreprise-dev RENAME copyright COMPONENT library)
+if(BUILD_SHARED_LIBS)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libreprise${PROJECT_VERSION_MAJOR}
+    RENAME copyright COMPONENT runtime)
+endif()
 
 if(REPRISE_BUILD_TOOL)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/reprise RENAME copyright COMPONENT tool)

@@ -248,11 +248,19 @@ class Generator {
   }
 
   Array nested(Random& random, int depth, const Arrays& pool) const {
-    const std::int64_t choice = random.below(options_.control_flow ? 8 : 5);
+    const std::int64_t choice = random.below(options_.control_flow ? 12 : 5);
     if (choice < 4) return checkpointed(random, depth, pool);
     if (choice < 5) return jitted(random, depth, pool);
-    if (choice < 7) return looped(random, depth, pool);
-    return chosen(random, depth, pool);
+    return choice < 9 ? controlled(random, depth, pool) : mapped(random, depth, pool);
+  }
+
+  Array controlled(Random& random, int depth, const Arrays& pool) const {
+    switch (random.below(6)) {
+      case 0: case 1: return looped(random, depth, pool);
+      case 2: return counted(random, depth, pool);
+      case 3: return repeated(random, depth, pool);
+      default: return chosen(random, depth, pool);
+    }
   }
 
   static Arrays some(Random& random, const Arrays& pool) {
@@ -312,6 +320,60 @@ class Generator {
     const bool reverse = random.chance(30), want_carry = random.chance(50);
     const auto [carry, ys] = rp::scan(loop, init, xs, {.reverse = reverse});
     return want_carry ? carry : rp::mean(ys, 0);
+  }
+
+  // A fori_loop with C++ bounds.
+  Array counted(Random& random, int depth, const Arrays& pool) const {
+    const Array init = random.of(pool);
+    const Body step = body(random, depth, pool, true);
+    const std::int64_t steps = 1 + random.below(3);
+    return rp::fori_loop(0, steps, [step, dtype = options_.dtype](Array i, Array carry) {
+      const Arrays out = step({carry, i.astype(dtype) * 0.25});
+      return rp::tanh(carry + fit(out[1], carry.shape()));
+    }, init);
+  }
+
+  // A while_loop or a fori_loop with traced bounds: how many steps depends on values. These have no reverse
+  // derivative, so nothing that is differentiated goes in.
+  Array repeated(Random& random, int depth, const Arrays& pool) const {
+    Arrays stopped;
+    for (const Array& x : pool) stopped.push_back(rp::stop_gradient(x));
+    const Array init = random.of(stopped), limit = rp::sin(rp::mean(random.of(stopped)));
+    const Body step = body(random, depth, stopped, true);
+    const auto next = [step, limit](const Array& carry) {
+      return rp::tanh(carry + fit(step({carry, limit})[1], carry.shape()));
+    };
+    if (random.chance(40)) {
+      const Array upper = rp::floor(2.0 + 2.0 * limit).astype(rp::int32);
+      return rp::fori_loop(Array(0), upper, [next](Array, Array carry) { return next(carry); }, init);
+    }
+    using State = std::tuple<Array, Array>;  // a level that falls by a share of its own, and the value
+    const auto more = [limit](State s) { return std::get<0>(s) > 0.4 + 0.2 * limit; };
+    const auto fall = [next](State s) {
+      const Array level = std::get<0>(s) * (0.5 + 0.2 * rp::cos(rp::mean(std::get<1>(s))));
+      return State{level, next(std::get<1>(s))};
+    };
+    const Array start = 1.0 + rp::square(rp::mean(init));
+    return std::get<1>(rp::while_loop(more, fall, State{start, init}));
+  }
+
+  // vmap of a block, or of control flow itself, over rows of one value and rows or the whole of another.
+  Array mapped(Random& random, int depth, const Arrays& pool) const {
+    const Array x = random.of(pool), y = random.of(pool);
+    const Array rows = x.ndim() > 0 ? x : rp::stack({x, rp::sin(x), rp::cos(x)});
+    const bool both = y.ndim() > 0 && y.shape(0) == rows.shape(0) && random.chance(50);
+    const bool flows = random.chance(60);
+    const std::uint64_t seed = random.next();
+    const Body block_body = body(random, depth, pool, true);
+    const Generator self = *this;
+    const auto f = [self, flows, seed, depth, block_body](Array row, Array other) {
+      if (!flows) return block_body({row, other})[1];
+      Random inner(seed);
+      return self.controlled(inner, depth - 1, {row, other});
+    };
+    using Axis = rp::InAxes::Axis;
+    const Array out = rp::vmap(f, {.in_axes = {Axis(0), both ? Axis(0) : std::nullopt}})(rows, y);
+    return small(out.ndim() > 3 ? rp::mean(out, 0) : out);
   }
 
   Array chosen(Random& random, int depth, const Arrays& pool) const {

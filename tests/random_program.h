@@ -1,5 +1,5 @@
 // Random programs for property tests: a scalar function of a few arrays, made of all kinds of operations,
-// with loops, branches, calls, named values and nested checkpoints. A seed decides everything; the same
+// with loops, branches, calls, mapped functions, named values and nested checkpoints. A seed decides everything; the same
 // seed without checkpoints applies the same operations.
 //
 //   const auto [loss, args] = random_program::make(7);
@@ -37,7 +37,7 @@ rp::Policy make_policy(const PolicyRecipe&);
 struct Options {
   rp::Dtype dtype = rp::float64;
   bool checkpoints = true;   // false: the same operations without checkpoint
-  bool control_flow = true;  // scan, cond, switch
+  bool control_flow = true;  // scan, cond, switch, while, fori, and vmap of blocks and of these
   int operations = 3;        // in every block
   int depth = 2;             // how deep blocks nest
 };

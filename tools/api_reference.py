@@ -106,7 +106,7 @@ class Reader:
             elif re.match(r"(public|private|protected):", line):
                 self.is_public = line.startswith("public")
                 self.at = self.line_end() + 1
-            elif line.startswith("}") or re.fullmatch(r"REPRISE_\w+(\(.*\))?", line):
+            elif line.startswith("}") or re.fullmatch(r"REPRISE_(?!UNAVAILABLE)\w+(\(.*\))?", line):
                 self.at = self.line_end() + 1
             else:
                 self.read_declaration()
@@ -126,7 +126,7 @@ class Reader:
             self.at = self.line_end() + 1
         self.at = self.line_end() + 1
         macro = re.match(r"#define (\w+\([^)]*\))", line)
-        if macro and self.comment and not re.search(r"_(?:\d+|PICK)\(", macro[1]):
+        if macro and self.comment and not re.search(r"_(?:\d+|PICK|UNAVAILABLE)\(", macro[1]):
             self.add(Declaration("#define " + macro[1], self.comment, "", True))
             self.comment = []
 
@@ -182,6 +182,8 @@ class Reader:
         rest = self.text[after:end].strip()
         trailing = rest.removeprefix("//").strip() if rest.startswith("//") else ""
         self.at = end + 1 if rest.startswith("//") or not rest else after
+        if "REPRISE_UNAVAILABLE" in text:  # misuse that is answered with a sentence, nothing to use
+            return
         declaration = Declaration(without_body(text), self.comment, trailing, self.blank)
         if body is not None:
             is_enum = flat(text).startswith("enum")

@@ -3,8 +3,10 @@
 
   - a folder of src/ includes itself and the folders before it in ORDER, nothing else of ours
   - nn, nnx, optim and io are users: they include only public headers and their own folder
-  - public headers include only public headers and the standard library, and only what is cheap
-  - LLVM and oneDNN appear only in codegen/*.cpp, JSON and zlib only in io/*.cpp
+  - public headers include only public headers and the standard library, and only what is cheap; what they declare is
+    visible outside a shared library
+  - LLVM and oneDNN appear only in codegen/*.cpp (and in the header that joins oneDNN's versions), JSON and zlib only
+    in io/*.cpp
   - headers start with #pragma once, sources have fewer than 500 lines, nothing is left to be done later
 """
 import re
@@ -17,9 +19,12 @@ USERS = ["nn", "nnx", "optim", "io"]
 EXPENSIVE = {"iostream", "ranges", "regex"}
 FOREIGN = {"codegen": re.compile(r"^(llvm|llvm-c|dnnl|oneapi)\b"),
            "io": re.compile(r"^(nlohmann/|zlib\.h)")}
+JOINING = {"dnnl_api.h"}
 MAX_LINES = 500
 TEXT_FOLDERS = ["include", "src", "tests", "examples", "bench", "tools", "docs", "cmake"]
 TEXT_SUFFIXES = {".h", ".cpp", ".py", ".cmake", ".md"}
+
+VISIBLE = ["#pragma GCC visibility push(default)", "#pragma GCC visibility pop"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b")
@@ -44,12 +49,16 @@ def public_header_offences(text):
             yield number, f"a public header includes {path}, allowed are reprise/ and the standard library"
         elif path in EXPENSIVE:
             yield number, f"a public header includes <{path}>, which is slow to compile"
+    lines = text.splitlines()
+    names = [number for number, line in enumerate(lines, 1) if re.match(r"namespace .*{$", line)]
+    if names and any(lines.count(pragma) != 1 for pragma in VISIBLE):
+        yield names[0], f"a public header declares outside of {VISIBLE[0]} and {VISIBLE[1]}"
 
 
-def source_offences(folder, suffix, text):
+def source_offences(folder, name, text):
     for number, angled, path in includes(text):
         if owner := next((f for f, names in FOREIGN.items() if names.match(path)), None):
-            if folder != owner or suffix != ".cpp":
+            if folder != owner or not (name.endswith(".cpp") or name in JOINING):
                 yield number, f"{path} may be included only in src/{owner}/*.cpp"
             continue
         if angled or path.startswith("reprise/"):
@@ -76,7 +85,7 @@ def file_offences(root, file):
     if parts[0] == "src" and is_code:
         folder = parts[1] if len(parts) > 2 else ""
         if folder in ORDER + USERS:
-            yield from source_offences(folder, file.suffix, text)
+            yield from source_offences(folder, file.name, text)
         else:
             yield 1, "not in a known folder of src/"
 

@@ -24,6 +24,7 @@ const char* title_of(Kind kind) {
     case Kind::constant: return "Constants";
     case Kind::call: return "Calls";
     case Kind::name: return "Names";
+    case Kind::effect: return "Effects";
   }
   return "";
 }
@@ -50,7 +51,7 @@ std::string page() {
          "itself, and using a rule that neither it nor a default provides is a `RuleError` that "
          "names both. This page is printed by `tools/rule_matrix.cpp`, and a test fails when it is "
          "out of date.\n";
-  for (int k = 0; k <= static_cast<int>(Kind::name); ++k) {
+  for (int k = 0; k <= static_cast<int>(Kind::effect); ++k) {
     const auto kind = static_cast<Kind>(k);
     out << "\n## " << title_of(kind) << "\n\n"
         << "| primitive | type | eval | derivative | linearize | partial_eval | transpose | "

@@ -12,7 +12,7 @@ MODES = dict(
 
 
 def emit(workload, mode, **figures):
-    print(json.dumps(dict(peer="jax", workload=workload, mode=mode, **figures)), flush=True)
+    print(json.dumps(dict(peer="jax", version=jax.__version__, workload=workload, mode=mode, **figures)), flush=True)
 
 
 def times(call, n):

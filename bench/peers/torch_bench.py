@@ -12,7 +12,7 @@ COMPILE = "--compile" in sys.argv
 
 
 def emit(workload, mode, **figures):
-    print(json.dumps(dict(peer="torch", workload=workload, mode=mode, **figures)), flush=True)
+    print(json.dumps(dict(peer="torch", version=torch.__version__, workload=workload, mode=mode, **figures)), flush=True)
 
 
 def peak_mib(step, params):

@@ -24,6 +24,14 @@
 #include <source_location>
 #endif
 
+// A misuse that the compiler sees: the sentence stands in the first lines it prints, at the user's line.
+#if defined(__clang__)  // whose `unavailable` keeps silent when the result is of no use either
+#define REPRISE_UNAVAILABLE(sentence) _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"") __attribute__((diagnose_if(true, sentence, "error"))) _Pragma("clang diagnostic pop")
+#else
+#define REPRISE_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
+#endif
+
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // ---------------------------------------------------------------------------------------- errors
@@ -152,6 +160,14 @@ class Array {
 
  public:
   Array() = default;  // holds nothing: assign before use
+  Array(const Array&) = default;
+  Array(Array&&) = default;  // leaves the other one empty
+  Array& operator=(const Array&) & = default;
+  Array& operator=(Array&&) & = default;
+  // Of a temporary: x[0] = 1 would change nothing.
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).set(value)")
+  void operator=(T&&) &&;
   // A C++ number is a weakly typed scalar: f32, i32 or bool.
   template <Number T>
   Array(T value) : Array(from_number(value)) {}  // NOLINT: implicit by design
@@ -212,13 +228,28 @@ class Array {
   IndexUpdate at(I, I, I, I, I) const;
   IndexUpdate at(I, I, I, I, I, I) const;
 
-  Array& operator+=(const Array&);
-  Array& operator-=(const Array&);
-  Array& operator*=(const Array&);
-  Array& operator/=(const Array&);
+  Array& operator+=(const Array&) &;
+  Array& operator-=(const Array&) &;
+  Array& operator*=(const Array&) &;
+  Array& operator/=(const Array&) &;
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).add(value)")
+  void operator+=(T&&) &&;
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).add(-value)")
+  void operator-=(T&&) &&;
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).multiply(value)")
+  void operator*=(T&&) &&;
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).multiply(1.0 / value)")
+  void operator/=(T&&) &&;
 
-  // A traced or float array is not a truth value: write x.item<bool>().
-  explicit operator bool() const = delete;
+  // Not a truth value: it may have many elements, and none while it is traced.
+  REPRISE_UNAVAILABLE(
+      "an Array is not a truth value: choose elements with rp::where(condition, a, b), a computation with "
+      "rp::cond, or read the number with condition.item<bool>()")
+  explicit operator bool() const;
 
  private:
   friend struct ArrayAccess;
@@ -259,11 +290,12 @@ std::string to_string(const Array&);
 // An operand of an operation: an Array or a number, and the place where it was written.
 class Operand {
  public:
-  Operand(const Array& x, Location at = Location::current()) : array(x), at(at) {}  // NOLINT
-  Operand(Array&& x, Location at = Location::current()) : array(std::move(x)), at(at) {}  // NOLINT
+  Operand(const Array& x, Location here = Location::current()) : array(x), at(here) {}  // NOLINT
+  Operand(Array&& x, Location here = Location::current())  // NOLINT
+      : array(std::move(x)), at(here) {}
   template <Number T>
-  Operand(T x, Location at = Location::current()) : array(x), at(at) {}  // NOLINT
-  operator const Array&() const { return array; }                        // NOLINT
+  Operand(T x, Location here = Location::current()) : array(x), at(here) {}  // NOLINT
+  operator const Array&() const { return array; }                            // NOLINT
   Array array;
   Location at;
 };
@@ -277,14 +309,19 @@ class Nested {
       : dtype_(std::is_same_v<T, bool>            ? Dtype::bool_
                : std::is_floating_point_v<T> ? Dtype::f32
                                              : Dtype::i32),
-        value_(static_cast<double>(value)) {}
+        number_(static_cast<double>(value)) {
+    if constexpr (std::is_signed_v<T>) is_negative_ = value < 0;
+    if constexpr (std::is_integral_v<T>) integer_ = static_cast<std::uint64_t>(value);
+  }
   Nested(std::initializer_list<Nested> items) : items_(items), is_list_(true) {}
 
  private:
   friend Array array(const Nested&, std::optional<Dtype>, Location);
   friend struct NestedReader;
   Dtype dtype_ = Dtype::f32;
-  double value_ = 0;
+  bool is_negative_ = false;
+  double number_ = 0;
+  std::uint64_t integer_ = 0;  // the bits of an integer, which a double may not hold
   std::vector<Nested> items_;
   bool is_list_ = false;
 };
@@ -331,3 +368,4 @@ void reset_peak_live_bytes();
 void release_free_memory();
 
 }  // namespace reprise
+#pragma GCC visibility pop

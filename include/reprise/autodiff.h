@@ -16,6 +16,7 @@
 #include "reprise/callable.h"
 #include "reprise/program.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 struct HasAux {};
@@ -33,7 +34,7 @@ struct GradOutputs {
   Arrays out;    // all outputs of the function
   Arrays grads;  // of the active leaves
 };
-// `loss_leaves` is the number of leading outputs that form the value: must be one floating scalar.
+// The first output is the value, one floating scalar; the others, with aux, are not differentiated.
 GradOutputs value_and_grad(const Callee& f, const Arrays& args, const std::vector<bool>& active,
                            bool with_aux);
 
@@ -75,7 +76,7 @@ struct Grad : CallOperator<Grad<with_value, aux, F, I...>, F> {
       const std::vector<bool> active = applied.leaves_of(std::index_sequence<I...>{});
       const std::vector<bool> mine = applied.leaves_of(std::index_sequence<K>{});
       std::size_t next = 0;
-      for (std::size_t i = 0; i < mine.size() && !mine[i]; ++i) next += active[i] ? 1 : 0;
+      for (std::size_t i = 0; i < mine.size() && !mine[i]; ++i) next += active[i] ? 1U : 0U;
       tree::replace_leaves(like, g.grads, next);
       return like;
     };
@@ -141,8 +142,8 @@ auto value_and_grad(F f, HasAux) {
 template <class Result, class Args>
 class VjpFunction {
  public:
-  VjpFunction(detail::LinearMapPtr map, Result like, Args args)
-      : map_(std::move(map)), like_(std::move(like)), args_(std::move(args)) {}
+  VjpFunction(detail::LinearMapPtr map, const Args& args)
+      : map_(std::move(map)), args_(tree::structure_of(args)) {}
   Args operator()(const Result& ct, Location at = Location::current()) const {
     return tree_unflatten(args_, map_.transposed(tree_leaves(ct), at));
   }
@@ -151,8 +152,7 @@ class VjpFunction {
 
  private:
   detail::LinearMapPtr map_;
-  Result like_;
-  Args args_;
+  Args args_;  // without values: of the arguments only residuals are kept
 };
 
 // f at the arguments, and its backward pass there: auto [y, f_vjp] = rp::vjp(f, x).
@@ -161,7 +161,8 @@ auto vjp(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);
   detail::VjpOutputs v = detail::vjp(applied.callee(), applied.leaves());
   auto out = applied.result(v.out);
-  VjpFunction backward(std::move(v.map), out, applied.args());
+  VjpFunction<decltype(out), std::decay_t<decltype(applied.args())>> backward(std::move(v.map),
+                                                                              applied.args());
   return std::pair{std::move(out), std::move(backward)};
 }
 
@@ -179,12 +180,17 @@ auto jvp(const F& f, const std::tuple<A...>& primals, const std::tuple<T...>& ta
   return std::pair{applied.result(out), applied.result(tangent)};
 }
 
+template <class F, class... A>
+REPRISE_UNAVAILABLE("jvp takes the arguments as one std::tuple and their tangents as another: "
+                    "rp::jvp(f, std::tuple{x}, std::tuple{t})")
+void jvp(const F& f, const A&... primals_and_tangents);
+
 // The derivative of one call: a linear function of the tangents of the arguments.
-template <class Result, class Args>
+template <class Result>
 class LinearFunction {
  public:
-  LinearFunction(detail::LinearMapPtr map, Result like, Args args)
-      : map_(std::move(map)), like_(std::move(like)), args_(std::move(args)) {}
+  LinearFunction(detail::LinearMapPtr map, const Result& like)
+      : map_(std::move(map)), like_(tree::structure_of(like)) {}
   template <class... T>
   Result operator()(const T&... tangents) const {
     Arrays leaves;
@@ -196,8 +202,7 @@ class LinearFunction {
 
  private:
   detail::LinearMapPtr map_;
-  Result like_;
-  Args args_;
+  Result like_;  // without values
 };
 
 // f at the arguments, and its derivative there as a linear function of tangents.
@@ -206,28 +211,33 @@ auto linearize(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);
   detail::VjpOutputs v = detail::vjp(applied.callee(), applied.leaves());
   auto out = applied.result(v.out);
-  LinearFunction linear(std::move(v.map), out, applied.args());
+  LinearFunction linear(std::move(v.map), out);
   return std::pair{std::move(out), std::move(linear)};
 }
 
 // ------------------------------------------------------------------------------------------- vmap
-// One axis per argument (its leaves share it), nullopt: not mapped. Empty: axis 0 of each.
+// Axes of arguments or of results: {0, std::nullopt} one each (their leaves share it), nullopt: not mapped; or one
+// for all, 0. Empty: axis 0 of each.
 class InAxes {
  public:
   using Axis = std::optional<std::int64_t>;
   InAxes() = default;
-  InAxes(std::initializer_list<Axis> axes) : axes_(axes) {}  // NOLINT: implicit by design
+  InAxes(std::initializer_list<Axis> axes) : axes_(axes) {}  // NOLINT: implicit by design, here and below
   template <std::same_as<std::vector<Axis>> V>  // not from braces: {{0, 1}} means {0, 1}
-  InAxes(V axes) : axes_(std::move(axes)) {}  // NOLINT: implicit by design
+  InAxes(V axes) : axes_(std::move(axes)) {}  // NOLINT
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  InAxes(T axis) : axes_{static_cast<std::int64_t>(axis)}, is_one_for_all_(true) {}  // NOLINT
   const std::vector<Axis>& axes() const { return axes_; }
+  bool is_one_for_all() const { return is_one_for_all_; }
 
  private:
   std::vector<Axis> axes_;
+  bool is_one_for_all_ = false;
 };
 struct VmapOptions {
   InAxes in_axes = {};
-  // One axis for all results, or one per result leaf.
-  std::vector<std::optional<std::int64_t>> out_axes = {0};
+  InAxes out_axes = 0;  // one axis for all results, or one per result leaf
   std::optional<std::int64_t> axis_size = std::nullopt;
 };
 
@@ -243,17 +253,19 @@ struct Vmap : CallOperator<Vmap<F>, F> {
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
     const auto applied = apply_to(f, std::move(args), at);
-    const auto& given = options.in_axes.axes();
-    if (!given.empty()) check_axes_count(given.size(), sizeof...(A));
+    std::vector<InAxes::Axis> given = options.in_axes.axes();
+    if (given.empty()) given = {0};
+    if (options.in_axes.axes().empty() || options.in_axes.is_one_for_all()) given.resize(sizeof...(A), given[0]);
+    check_axes_count(given.size(), sizeof...(A));
     std::vector<std::optional<std::int64_t>> axes;
     std::size_t i = 0;
     auto add = [&](const auto& a) {
-      axes.insert(axes.end(), tree_leaves(a).size(), given.empty() ? InAxes::Axis(0) : given[i]);
+      axes.insert(axes.end(), tree_leaves(a).size(), given[i]);
       ++i;
     };
     std::apply([&](const auto&... a) { (add(a), ...); }, applied.args());
     return applied.result(
-        vmap(applied.callee(), applied.leaves(), axes, options.out_axes, options.axis_size));
+        vmap(applied.callee(), applied.leaves(), axes, options.out_axes.axes(), options.axis_size));
   }
 };
 }  // namespace detail
@@ -292,3 +304,4 @@ auto hessian(F f) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

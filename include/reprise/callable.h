@@ -6,12 +6,12 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
-#include <typeinfo>
 #include <utility>
 #include <vector>
 
 #include "reprise/function.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // Names an argument in residual tables and messages: rp::arg("x", x), or RP_ARGS(x, y) for several.
@@ -138,22 +138,26 @@ struct Callee {
   std::string name;
   std::vector<std::string> arg_names;  // one path per leaf
   Location at;                          // where the transformed function was called
-  std::string identity;                 // equal texts: the same function; empty: unknown
+  std::string identity;                 // equal bytes: the same function; empty: unknown
 };
 
 // A function pointer is its value, a function object without state its type; others have none.
 template <class F>
 std::string identity_of(const F& f) {
+  std::string key;
   if constexpr (requires { f.reprise_wrapped; }) {
     return identity_of(f.reprise_wrapped);
   } else if constexpr (std::is_pointer_v<F>) {
-    return "p" + std::to_string(reinterpret_cast<std::uintptr_t>(f));
+    key = "p";
+    tree::append_bits(key, f);
   } else if constexpr (std::is_empty_v<F>) {
-    return std::string("t") + typeid(F).name();
-  } else {
-    return {};
+    key = "t";
+    tree::append_type<F>(key);
   }
+  return key;
 }
+
+std::string new_identity();  // for wrappers of functions that have none
 
 template <class F, class... A>
 class Applied {
@@ -172,7 +176,8 @@ class Applied {
     callee_.at = at;
     callee_.identity = identity_of(f);
     name_leaves(arg_names, std::index_sequence_for<A...>{});
-    callee_.run = [fn = f, structure = args_, result = result_](const Arrays& leaves) mutable {
+    callee_.run = [fn = f, structure = tree::structure_of(args_),
+                   result = result_](const Arrays& leaves) mutable {
       Args filled = structure;
       std::size_t next = 0;
       tree::replace_leaves(filled, leaves, next);
@@ -197,10 +202,12 @@ class Applied {
   const Result& traced_result() const { return **result_; }
   // A result with other leaves; the function must have run.
   Result result(const Arrays& leaves) const { return tree_unflatten(**result_, leaves); }
+  // Equal bytes: arguments of the same C++ types, structure and static values.
   std::string key() const {
-    std::string text;
-    tree::describe(args_, text);
-    return text;
+    std::string key;
+    tree::append_type<Args>(key);
+    tree::describe(args_, key);
+    return key;
   }
 
  private:
@@ -231,10 +238,29 @@ class Applied {
 };
 
 // ---------------------------------------------------------------------------------------- wrappers
+// Objects that hold arrays without being trees say how a function of them is looked at (nnx::Module):
+//   struct T::reprise_inspection {
+//     static auto inspect(f, at, args...);        // with callee() and leaves(), as Applied
+//     static auto lower(f, jit_options, args...);
+//   };
+template <class T>
+concept Lifted = requires { typename std::remove_cvref_t<T>::reprise_inspection; };
+template <class F, std::size_t... I, class... P>
+constexpr bool trees_but_static(std::index_sequence<I...>, std::type_identity<P>...) {
+  return ((StaticsOf<F>::type::has(I, sizeof...(P)) || tree::is_tree<Held<P>>()) && ...);
+}
 // Gives Impl a call operator with the signature of F (so that numbers convert and the caller's line
 // is known), or a generic one. Impl has `template <class... A> auto call(Location, std::tuple<A...>) const`.
 template <class Impl, class F, class Signature = typename SignatureOf<F>::type>
 struct CallOperator;
+
+#define REPRISE_NOT_A_TREE                                                                                \
+  "not a tree: an argument must be made of Arrays, numbers, std::tuple, vector, map, optional, rp::Dict, " \
+  "plain structs of these, or classes that list their members with REPRISE_FIELDS(members...)"
+// Of a function with wrong static_argnums nothing is said here: that has a sentence of its own.
+template <class F, class... P>
+inline constexpr bool are_trees =
+    !StaticsOf<F>::type::fits(sizeof...(P)) || trees_but_static<F>(std::index_sequence_for<P...>{}, std::type_identity<P>{}...);
 
 // Arguments are held anyway: taken by value they can be moved in, also for a function of const references.
 template <class P>
@@ -245,19 +271,28 @@ struct CallOperator<Impl, F, R(P...)> {
   using reprise_signature = void(P...);
   using reprise_static = typename StaticsOf<F>::type;
   static_assert(reprise_static::fits(sizeof...(P)), "static_argnums: the function has no argument with this number");
-  auto operator()(Passed<P>... args, Location at = Location::current()) const {
+  auto operator()(Passed<P>... args, Location at = Location::current()) const
+    requires(are_trees<F, P...>)
+  {
     return static_cast<const Impl&>(*this).call(at, HeldFor<F, false, P...>::make(std::move(args)...));
   }
+  REPRISE_UNAVAILABLE(REPRISE_NOT_A_TREE)
+  void operator()(Passed<P>... args, Location at = Location::current()) const
+    requires(!are_trees<F, P...> && !(Lifted<P> || ...));
 };
 template <class Impl, class F>
 struct CallOperator<Impl, F, void> {
   using reprise_signature = void;
   using reprise_static = typename StaticsOf<F>::type;
   template <class... A>
+    requires(are_trees<F, A...>)
   auto operator()(A&&... args) const {
     return static_cast<const Impl&>(*this).call(Location{},
                                                 HeldFor<F, true, A...>::make(std::forward<A>(args)...));
   }
+  template <class... A>
+    requires(!are_trees<F, A...> && !(Lifted<A> || ...))
+  REPRISE_UNAVAILABLE(REPRISE_NOT_A_TREE) void operator()(A&&... args) const;
 };
 
 template <class F, class... A>
@@ -266,15 +301,19 @@ Applied<F, A...> apply_to(const F& f, std::tuple<A...> args, Location at, std::s
   return {f, std::move(args), at, std::move(name), std::move(arg_names)};
 }
 
-// Arguments of inspection functions: named or not, numbers as Arrays; converted to F's parameters.
+Array abstract_array(const Type& type);  // a type in the place of an array: it has no elements
+// Arguments of inspection functions: named or not, numbers as Arrays, types in the place of Arrays; converted to F's
+// parameters.
 template <class T>
 const T& unnamed(const T& value) {
   return value;
 }
+inline Array unnamed(const Type& type) { return abstract_array(type); }
 template <class T>
 const T& unnamed(const NamedArg<T>& a) {
   return a.value;
 }
+inline Array unnamed(const NamedArg<Type>& a) { return abstract_array(a.value); }
 template <class T>
 std::string name_of(const T&) {
   return {};
@@ -302,9 +341,25 @@ struct Inspect<F, void> {
                     std::vector<std::string>{name_of(args)...});
   }
 };
+template <class A>
+using Unnamed = std::remove_cvref_t<decltype(unnamed(std::declval<const A&>()))>;
+template <class... A>
+concept AnyLifted = (Lifted<Unnamed<A>> || ...);
+// How the first of the arguments that is no tree wants to be looked at.
+template <class First, class... A>
+struct InspectionOf : InspectionOf<A...> {};
+template <class First, class... A>
+  requires Lifted<First>
+struct InspectionOf<First, A...> {
+  using type = typename First::reprise_inspection;
+};
 template <class F, class... A>
 auto inspect(const F& f, Location at, const A&... args) {
-  return Inspect<F, typename SignatureOf<F>::type>::apply(f, at, args...);
+  if constexpr (AnyLifted<A...>) {
+    return InspectionOf<Unnamed<A>...>::type::inspect(f, at, args...);
+  } else {
+    return Inspect<F, typename SignatureOf<F>::type>::apply(f, at, args...);
+  }
 }
 
 template <int... I, int... J>
@@ -350,3 +405,4 @@ detail::StaticArgs<F, I...> static_argnums(F f) {
   (__VA_ARGS__)
 
 }  // namespace reprise
+#pragma GCC visibility pop

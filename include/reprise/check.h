@@ -12,6 +12,7 @@
 
 #include "reprise/callable.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // What check_recompute found.
@@ -38,3 +39,4 @@ RecomputeCheck check_recompute(const F& f, const A&... args) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -5,14 +5,19 @@
 //   auto f = rp::custom_vjp(plain, fwd, bwd);
 #pragma once
 
+#include <concepts>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "reprise/callable.h"
+#include "reprise/loops.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // reverse: from the last element to the first. unroll changes no result: loops are compiled as loops.
@@ -20,6 +25,10 @@ struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;  // needed when xs has no arrays
   bool reverse = false;
   std::int64_t unroll = 1;
+  // As in LoopOptions: reverse mode keeps at most so many carries and plays again what lies between them.
+  std::optional<Checkpoints> checkpoints = std::nullopt;
+  std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
+  std::int64_t disk_checkpoints = 0;
 };
 // The names that printed programs give to the function and to its rules.
 struct CustomJvpOptions {
@@ -35,7 +44,7 @@ namespace detail {
 Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions& options);
 Arrays cond(const Array& index_or_pred, const std::vector<Callee>& branches, const Arrays& operands,
             bool is_switch);
-Arrays while_loop(const Callee& cond, const Callee& body, Arrays init);
+Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const LoopOptions& options);
 using FlatRule = std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>;
 Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule, const Arrays& args);
 using FlatFwd = std::function<std::pair<Arrays, Arrays>(const Arrays&)>;
@@ -45,6 +54,22 @@ Arrays custom_vjp(const Callee& f, const CustomVjpOptions& names, FlatFwd fwd, F
 Array next_index(const Array& i);
 Array less_index(const Array& i, const Array& upper);
 Array scalar_row(const Array& stacked);  // one element of the leading axis, for its type only
+
+// What loops ask of their bodies; generic ones are looked at with the types that the loop will use.
+template <class T>
+inline constexpr bool is_pair = false;
+template <class A, class B>
+inline constexpr bool is_pair<std::pair<A, B>> = true;
+template <class A, class B>
+inline constexpr bool is_pair<std::tuple<A, B>> = true;
+template <class F, class C, class X>
+concept ScanBody = is_pair<std::decay_t<std::invoke_result_t<F&, HeldGeneric<C>, HeldGeneric<X>>>>;
+template <class F, class C>
+concept CountedBody = std::is_invocable_r_v<HeldGeneric<C>, const F&, const Array&, HeldGeneric<C>>;
+struct AnyBranch {
+  template <class F>
+  AnyBranch(const F&);  // NOLINT: takes whatever stands in braces
+};
 
 // The element that the body sees: leaves without their leading axis.
 template <class X>
@@ -57,6 +82,7 @@ X element_of(const X& xs) {
 // Loops over the leading axis of xs: body(carry, x) -> std::pair(carry, y). Returns the last carry and
 // the stacked y. Use rp::none for no xs or no y.
 template <class F, class C, class X>
+  requires detail::ScanBody<F, C, X>
 auto scan(const F& body, const C& init, const X& xs, ScanOptions options = {},
           Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
@@ -65,12 +91,14 @@ auto scan(const F& body, const C& init, const X& xs, ScanOptions options = {},
   const Xs stacked(xs);
   const auto applied =
       detail::apply_to(body, std::tuple<Carry, Xs>(carry, detail::element_of(stacked)), at);
-  static_assert(tree::is_tuple<typename decltype(applied)::Result>,
-                "scan: the body must return std::pair(carry, y)");
   const Arrays out =
       detail::scan(applied.callee(), tree_leaves(carry), tree_leaves(stacked), options);
   return applied.result(out);
 }
+template <class F, class C, class X>
+REPRISE_UNAVAILABLE("scan: the body takes (carry, x) and must return two values, std::pair(carry, y); several y are one tree, "
+                    "std::pair(carry, std::tuple(y, z)), and rp::none stands for none")
+void scan(const F& body, const C& init, const X& xs, ScanOptions options = {}, Location at = Location::current());
 
 // true_fun(operands...) if pred else false_fun(operands...); only the chosen one runs.
 template <class T, class F, class... A>
@@ -97,21 +125,29 @@ auto switch_(const Operand& index, const std::vector<F>& branches, const A&... o
   return all[0].result(out);
 }
 
-// Repeats body(carry) while cond(carry) holds.
+template <class... A>
+REPRISE_UNAVAILABLE("switch_ takes its functions in a std::vector of one type, which braces alone do not tell: "
+                    "std::vector<std::function<Array(Array)>>{f, g}")
+void switch_(const Operand& index, std::initializer_list<detail::AnyBranch> branches, const A&... operands);
+
+// Repeats body(carry) while cond(carry) holds. With .checkpoints it can be differentiated in reverse.
 template <class P, class F, class C>
-auto while_loop(const P& cond, const F& body, const C& init, Location at = Location::current()) {
+auto while_loop(const P& cond, const F& body, const C& init, LoopOptions options = {},
+                Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
   const auto test = detail::apply_to(cond, std::tuple<Carry>(Carry(init)), at);
   const auto step = detail::apply_to(body, std::tuple<Carry>(Carry(init)), at);
   static_assert(std::is_same_v<typename decltype(step)::Result, Carry>,
                 "while_loop: the body must return a carry of the same type");
-  return step.result(detail::while_loop(test.callee(), step.callee(), step.leaves()));
+  return step.result(detail::while_loop(test.callee(), step.callee(), step.leaves(), options));
 }
 
 // carry = body(i, carry) for i in [lower, upper). C++ integers as bounds make a scan, which can be
-// differentiated in reverse; traced bounds make a while_loop.
+// differentiated in reverse; traced bounds make a while_loop, which with .checkpoints can be, too.
 template <std::integral L, std::integral U, class F, class C>
-auto fori_loop(L lower, U upper, const F& body, const C& init, Location at = Location::current()) {
+  requires detail::CountedBody<F, C>
+auto fori_loop(L lower, U upper, const F& body, const C& init, LoopOptions options = {},
+               Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
   auto step = [&body](std::tuple<Array, Carry> state, None) {
     const Array i = std::get<0>(state);
@@ -121,11 +157,16 @@ auto fori_loop(L lower, U upper, const F& body, const C& init, Location at = Loc
   };
   const std::int64_t length = upper > lower ? static_cast<std::int64_t>(upper - lower) : 0;
   auto result = scan(step, std::tuple<Array, Carry>(Array(lower), Carry(init)), none,
-                     {.length = length}, at);
+                     {.length = length,
+                      .checkpoints = options.checkpoints,
+                      .checkpoint_bytes = options.checkpoint_bytes,
+                      .disk_checkpoints = options.disk_checkpoints},
+                     at);
   return std::get<1>(std::move(result.first));
 }
 template <class F, class C>
-auto fori_loop(Array lower, Array upper, const F& body, const C& init,
+  requires detail::CountedBody<F, C>
+auto fori_loop(Array lower, Array upper, const F& body, const C& init, LoopOptions options = {},
                Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
   using State = std::tuple<Array, Array, Carry>;
@@ -136,8 +177,15 @@ auto fori_loop(Array lower, Array upper, const F& body, const C& init,
     Carry carry = body(i, std::move(std::get<2>(s)));
     return State(std::move(next), std::get<1>(s), std::move(carry));
   };
-  return std::get<2>(while_loop(more, step, State(lower, upper, Carry(init)), at));
+  return std::get<2>(while_loop(more, step, State(lower, upper, Carry(init)), options, at));
 }
+
+template <class L, class U, class F, class C>
+  requires(!detail::CountedBody<F, C>)
+REPRISE_UNAVAILABLE("fori_loop: the body takes (Array i, carry) and must return a carry of the same type; i is an Array, not "
+                    "an int, since the loop's body is traced once for all steps")
+void fori_loop(L lower, U upper, const F& body, const C& init, LoopOptions options = {},
+               Location at = Location::current());
 
 // ----------------------------------------------------------------------------------- custom rules
 namespace detail {
@@ -153,7 +201,8 @@ struct CustomJvp : CallOperator<CustomJvp<F, Rule>, F> {
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
     const auto applied = apply_to(f, std::move(args), at, options.name);
-    auto flat = [rule_ = rule, like = applied.args()](const Arrays& x, const Arrays& dx) {
+    auto flat = [rule_ = rule, like = tree::structure_of(applied.args())](const Arrays& x,
+                                                                          const Arrays& dx) {
       auto [y, dy] = rule_(tree_unflatten(like, x), tree_unflatten(like, dx));
       return std::pair{tree_leaves(y), tree_leaves(dy)};
     };
@@ -177,9 +226,11 @@ struct CustomVjp : CallOperator<CustomVjp<F, Fwd, Bwd>, F> {
     using Out = typename Pair::first_type;
     using Res = typename Pair::second_type;
     auto made = std::make_shared<std::optional<Pair>>();  // structures of result and residuals
-    auto forward = [fwd_ = fwd, like = applied.args(), made](const Arrays& x) {
-      *made = std::apply(fwd_, tree_unflatten(like, x));
-      return std::pair{tree_leaves((*made)->first), tree_leaves((*made)->second)};
+    auto forward = [fwd_ = fwd, like = tree::structure_of(applied.args()), made](const Arrays& x) {
+      Pair y = std::apply(fwd_, tree_unflatten(like, x));
+      std::pair leaves{tree_leaves(y.first), tree_leaves(y.second)};
+      *made = tree::structure_of(std::move(y));
+      return leaves;
     };
     auto backward = [bwd_ = bwd, made](const Arrays& residuals, const Arrays& cts) {
       const Res res = tree_unflatten((*made)->second, residuals);
@@ -204,3 +255,4 @@ detail::CustomVjp<F, Fwd, Bwd> custom_vjp(F f, Fwd fwd, Bwd bwd, CustomVjpOption
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

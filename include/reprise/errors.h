@@ -14,6 +14,7 @@
 
 #include "reprise/array.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // ------------------------------------------------------------------------------ the user's place
@@ -88,3 +89,4 @@ template <class E, class... T>
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -24,6 +25,7 @@
 
 #include "reprise/array.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 namespace nnx {
@@ -36,30 +38,47 @@ class Module;
 class Dict {
  public:
   using Node = std::variant<Array, Dict>;
-  Dict() = default;
-  // Creates missing entries; a value is read back as an Array (or a Dict).
+  // The place of an entry. Assigning makes the entry and the Dicts on the way to it. Reading makes nothing: a
+  // TypeError names a key that is not there and the nearest one that is.
   class Entry {
    public:
-    Entry(Dict& parent, std::string key) : parent_(&parent), key_(std::move(key)) {}
+    Entry(Dict& root, std::string key) : root_(&root), path_{std::move(key)} {}
+    Entry(std::shared_ptr<Dict> owned, std::string key) : Entry(*owned, std::move(key)) { owned_ = std::move(owned); }
+    Entry(const Entry&) = default;
     Entry& operator=(const Array& value);
     Entry& operator=(Dict value);
-    Entry operator[](const std::string& key) const;  // goes into a nested Dict
-    operator Array() const;                          // NOLINT: reads like a value
-    Dict& dict() const;
-    const Array& array() const;
+    Entry& operator=(const Entry& other);  // what stands there
+    Entry operator[](const std::string& key) const;
+    operator Array() const { return array(); }                         // NOLINT: reads like a value, here and below
+    operator Operand() const { return Operand(array(), Location{}); }  // NOLINT
+    operator Dict() const { return dict(); }                           // NOLINT
+    Array array() const;
+    Dict dict() const;
+    Type type() const { return array().type(); }
+    Shape shape() const { return array().shape(); }
+    Dtype dtype() const { return array().dtype(); }
 
    private:
-    Dict* parent_;
-    std::string key_;
+    const Node& node() const;
+    Node& made() const;
+    Dict* root_;
+    std::shared_ptr<Dict> owned_;  // of a Dict that nobody else holds
+    std::vector<std::string> path_;
   };
-  Entry operator[](const std::string& key) { return {*this, key}; }
-  const Array& array(const std::string& key) const;  // throws TypeError naming the key
-  const Dict& dict(const std::string& key) const;
-  const Array& operator[](const std::string& key) const { return array(key); }
+  Dict() = default;
+  Entry operator[](const std::string& key) & { return {*this, key}; }
+  Entry operator[](const std::string& key) && { return {std::make_shared<Dict>(std::move(*this)), key}; }
+  const Array& operator[](const std::string& key) const& { return array(key); }
+  const Array& array(const std::string& key) const&;  // a TypeError when there is none
+  Array array(const std::string& key) && { return array(key); }
+  const Dict& dict(const std::string& key) const&;
+  Dict dict(const std::string& key) && { return dict(key); }
+  Dict& nested(const std::string& key);  // the Dict at the key; a new one when there is nothing
   bool contains(const std::string& key) const { return items_.count(key) != 0; }
   std::size_t size() const { return items_.size(); }
-  const std::map<std::string, Node>& items() const { return items_; }
-  std::map<std::string, Node>& items() { return items_; }
+  const std::map<std::string, Node>& items() const& { return items_; }
+  std::map<std::string, Node>& items() & { return items_; }
+  std::map<std::string, Node> items() && { return std::move(items_); }
 
  private:
   std::map<std::string, Node> items_;
@@ -77,7 +96,8 @@ inline constexpr bool is_leaf = std::is_same_v<T, Array> || std::is_same_v<T, Op
 template <class T>
 inline constexpr bool is_static =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
-    std::is_same_v<T, const char*> || std::is_same_v<T, None> || std::is_same_v<T, std::nullptr_t>;
+    std::is_same_v<T, const char*> || std::is_same_v<T, None> || std::is_same_v<T, std::nullptr_t> ||
+    std::is_same_v<T, std::vector<bool>>;
 
 // An argument that static_argnums takes out of tracing: its arrays are not leaves.
 template <class T>
@@ -92,7 +112,6 @@ template <class T>
 inline constexpr bool is_pinned = false;
 template <class T>
 inline constexpr bool is_pinned<Static<T>> = true;
-std::string value_text(const Array&);  // equal texts: equal type and elements
 
 struct AnyField {
   template <class T>
@@ -174,6 +193,40 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
+// Can values of type T be taken apart into arrays and put together again? Seen: the types around it, which a
+// struct may hold again.
+template <class T, class... Seen>
+constexpr bool is_tree();
+template <class Fields>
+struct AllTrees;
+template <class... M>
+struct AllTrees<std::tuple<M...>> {
+  template <class... Seen>
+  static constexpr bool value = (is_tree<std::remove_cvref_t<M>, Seen...>() && ...);
+};
+template <class A, class B>
+struct AllTrees<std::pair<A, B>> : AllTrees<std::tuple<A, B>> {};
+template <class T, class... Seen>
+constexpr bool is_tree() {
+  if constexpr (requires { typename T::reprise_inspection; }) {
+    return false;  // an object with variables, which copies share
+  } else if constexpr (is_leaf<T> || is_static<T> || std::is_same_v<T, Dict> || (std::is_same_v<T, Seen> || ...)) {
+    return true;
+  } else if constexpr (is_tuple<T>) {
+    return AllTrees<T>::template value<Seen...>;
+  } else if constexpr (is_sequence<T> || is_optional<T>) {
+    return is_tree<typename T::value_type, Seen...>();
+  } else if constexpr (is_map<T>) {
+    return is_tree<typename T::mapped_type, Seen...>();
+  } else if constexpr (HasFields<T>) {
+    return AllTrees<decltype(std::declval<const T&>().reprise_fields())>::template value<T, Seen...>;
+  } else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>) {
+    return AllTrees<decltype(aggregate_fields(std::declval<const T&>()))>::template value<T, Seen...>;
+  } else {
+    return false;
+  }
+}
+
 inline std::string index_path(std::size_t i) { return "[" + std::to_string(i) + "]"; }
 inline std::string key_path(const std::string& key) { return "['" + key + "']"; }
 
@@ -226,6 +279,23 @@ void replace_leaves(T& t, const Arrays& leaves, std::size_t& next) {
   }
 }
 
+// A tree without the values of its leaves: what is kept for its structure alone holds no memory.
+template <class T>
+void drop_leaves(T& t) {
+  if constexpr (std::is_same_v<T, Array>) {
+    t = Array();
+  } else if constexpr (std::is_same_v<T, Operand>) {
+    t.array = Array();
+  } else if constexpr (!is_static<T>) {
+    each_child(t, [](auto& child, const auto&) { drop_leaves(child); });
+  }
+}
+template <class T>
+T structure_of(T t) {
+  drop_leaves(t);
+  return t;
+}
+
 template <class T>
 void paths(const T& t, const std::string& prefix, std::vector<std::string>& out) {
   if constexpr (is_leaf<T>) {
@@ -235,34 +305,49 @@ void paths(const T& t, const std::string& prefix, std::vector<std::string>& out)
   }
 }
 
-// Structure and static values as text: equal texts mean equal trees apart from the arrays.
+// Keys of caches are bytes that can be read back in one way only: lengths stand before what varies, numbers as
+// their bits, and a C++ type is the address of its mark, since two types may have one name.
 template <class T>
-void describe(const T& t, std::string& out) {
-  if constexpr (is_leaf<T>) {
-    out += '*';
-  } else if constexpr (std::is_same_v<T, None> || std::is_same_v<T, std::nullptr_t>) {
-    out += '-';
-  } else if constexpr (std::is_enum_v<T>) {
-    out += std::to_string(static_cast<long long>(t)) + ";";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    out.append(reinterpret_cast<const char*>(&t), sizeof t);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    out += std::to_string(t) + ";";
+inline constexpr char type_mark = 0;
+template <class T>
+void append_bits(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+void append_bits(std::string& key, const long double& value);  // without its padding
+template <class T>
+void append_type(std::string& key) {
+  const void* mark = &type_mark<T>;
+  append_bits(key, mark);
+}
+void append_text(std::string& key, std::string_view text);
+void append_text(std::string& key, const char* text);  // may be null
+void append_value(std::string& key, const Array&);     // type and elements
+
+// Structure and static values of a tree: of two trees of one C++ type, equal bytes mean that they differ in
+// their arrays only. Keys that meet trees of several types start with append_type.
+template <class T>
+void describe(const T& t, std::string& key) {
+  if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    append_bits(key, t);
   } else if constexpr (is_pinned<T>) {
-    describe(t.value, out);
+    describe(t.value, key);
     Arrays leaves;
     flatten(t.value, leaves);
-    for (const Array& leaf : leaves) out += value_text(leaf);
+    for (const Array& leaf : leaves) append_value(key, leaf);
+  } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
+    append_text(key, std::string(t.begin(), t.end()));
+  } else if constexpr (std::is_same_v<T, const char*>) {
+    append_text(key, t);
   } else if constexpr (is_static<T>) {
-    const std::string text(t);
-    out += std::to_string(text.size()) + ":" + text;
-  } else {
-    out += '(';
+    if constexpr (!std::is_same_v<T, None> && !std::is_same_v<T, std::nullptr_t>) append_text(key, std::string(t));
+  } else if constexpr (!is_leaf<T>) {
+    if constexpr (is_optional<T>) append_bits(key, t.has_value());
+    if constexpr (is_sequence<T> || is_map<T> || std::is_same_v<T, Dict>) append_bits(key, t.size());
     each_child(t, [&](const auto& child, const auto& path) {
-      if constexpr (is_map<T> || std::is_same_v<T, Dict>) out += path();
-      describe(child, out);
+      if constexpr (is_map<T> || std::is_same_v<T, Dict>) append_text(key, path());
+      if constexpr (std::is_same_v<T, Dict>) append_bits(key, std::is_same_v<decltype(child), const Dict&>);
+      describe(child, key);
     });
-    out += ')';
   }
 }
 
@@ -397,3 +482,4 @@ std::shared_ptr<nnx::Module> copy_of(const T& t) {
   REPRISE_OVERRIDES_END
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace reprise::nn::initializers {
 
 // A function (key, shape, dtype) -> Array with a default dtype.
@@ -95,3 +96,4 @@ Initializer delta_orthogonal(double scale = 1.0, std::int64_t column_axis = -1,
 namespace reprise::nn {
 using initializers::Initializer;  // the type alone, for layers
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -10,9 +10,12 @@
 // names again.
 //
 // Saving is atomic: the file is written beside its place, flushed to the disk and then renamed, so
-// that other programs, and whoever comes after a crash, see the old file or the new one. Loading
-// trusts nothing: a file that is truncated, oversized, overlapping, inconsistent or not of this
-// format is a RuntimeError which says what is wrong, before memory is taken for it.
+// that other programs, and whoever comes after a crash, see the old file or the new one. What a
+// killed process leaves beside it ("name.tmp-...") is harmless, and the next save of the name
+// removes it. Symbolic links are followed; pipes and /dev/stdout get the bytes as they come;
+// devices and directories are refused. Loading trusts nothing: a file that is truncated, oversized,
+// overlapping, inconsistent or not of this format is a RuntimeError which says what is wrong,
+// before memory is taken for it.
 //
 // All dtypes but PRNG keys (save rp::random::key_data) and float0. bf16 has no name in numpy; like
 // ml_dtypes it is written to .npz as V2 (in Python: `.view(ml_dtypes.bfloat16)`), and V2 is read as
@@ -24,8 +27,10 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 
+#pragma GCC visibility push(default)
 namespace reprise::io {
 
 using Metadata = std::map<std::string, std::string>;  // notes in a .safetensors file
@@ -33,6 +38,11 @@ using Metadata = std::map<std::string, std::string>;  // notes in a .safetensors
 // How files are read.
 struct LoadOptions {
   std::string separator = "/";  // empty: names are not split
+  // JAX makes 64-bit numbers of numpy 32-bit ones unless jax_enable_x64 is set. Here a file gives
+  // what it holds; one float64 array then makes float64 of everything computed with it, so the
+  // first of a file is a warning. true: no warning; false: float64, int64 and uint64 become
+  // float32, int32 and uint32 as in JAX.
+  std::optional<bool> x64 = std::nullopt;
   // What compressed data may become, as a multiple of the size of the file; 64 MiB are always
   // allowed.
   double max_inflation = 100;
@@ -70,17 +80,26 @@ Dict load_npz(const std::string& path, const LoadOptions& options = {},
               Location at = Location::current());
 
 // -------------------------------------------------------------------------- into a known structure
+namespace detail {
+inline LoadOptions checked_later(
+    LoadOptions options) {  // dtypes are compared: there is nothing to warn of
+  if (!options.x64) options.x64 = true;
+  return options;
+}
+}  // namespace detail
+
 // A tree like `like` with the arrays of the file. A TypeError if one is missing or has another
 // type; the file may hold more.
 template <class T>
 T load_safetensors(const std::string& path, const T& like, const LoadOptions& options = {},
                    Location at = Location::current()) {
-  return from_dict(like, load_safetensors(path, options, at), at);
+  return from_dict(like, load_safetensors(path, detail::checked_later(options), at), at);
 }
 template <class T>
 T load_npz(const std::string& path, const T& like, const LoadOptions& options = {},
            Location at = Location::current()) {
-  return from_dict(like, load_npz(path, options, at), at);
+  return from_dict(like, load_npz(path, detail::checked_later(options), at), at);
 }
 
 }  // namespace reprise::io
+#pragma GCC visibility pop

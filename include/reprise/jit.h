@@ -6,14 +6,18 @@
 //   std::cout << step.lower(params, x).compile().memory_analysis();
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "reprise/budget.h"
 #include "reprise/callable.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // How a function is compiled and called.
@@ -26,6 +30,11 @@ struct JitOptions {
   // params = step(std::move(params), x) needs no second copy of params. An array that someone else still
   // holds, because it was not moved or has other handles, is copied first: no live array ever changes.
   std::vector<int> donate_argnums = {};
+  // memory_analysis().peak_bytes is at most that, a RuntimeError where no plan is found: the compiler decides what is
+  // kept and what is computed again, the cheapest way it finds. {.memory_budget = 512_MiB}
+  std::optional<std::int64_t> memory_budget = {};
+  // What checkpoints save and play again is fixed for a budget, unless this says that it is only a hint.
+  bool budget_may_override_policies = false;
 };
 
 // Bytes of one run, known when compile() returns. Peak is what a run holds at most beyond its
@@ -62,23 +71,47 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
 void append_types(std::string& key, const Arrays& args);  // equal bytes: equal types
 bool shareable(const JitEntry&);  // closes over no traced value
 
-// What a jit function has traced, by structure, static values and types of the arguments.
+// What a jit function has traced, by C++ types, structure, static values and types of the arguments. What was
+// kept is given back as the type it has or not at all.
 class JitCache {
  public:
-  std::shared_ptr<const void> find(const std::string& key) const;  // null: it is new
-  // Warns once when ever more static values come with arguments of the same types, given as the traced `args`.
-  void add(const std::string& key, const Arrays& args, const std::string& name, std::shared_ptr<const void> made);
+  struct Made {
+    template <class T>
+    explicit Made(std::shared_ptr<const T> v) : type(&tree::type_mark<T>), value(std::move(v)) {}
+    const char* type;
+    std::shared_ptr<const void> value;
+  };
+  template <class T>
+  std::shared_ptr<const T> find(const std::string& key) const {  // null: it is new
+    return std::static_pointer_cast<const T>(find_as(key, &tree::type_mark<T>));
+  }
+  // Of the programs that are kept the one used longest ago makes room for the 1025th. Warns once when ever more static
+  // values come with arguments of the same types, given as the traced `args`, and once when there are ever more types.
+  void add(const std::string& key, const Arrays& args, const std::string& name, Made made);
+  const std::string& identity() const { return identity_; }  // of the jit function, if its function has none
 
  private:
+  std::shared_ptr<const void> find_as(const std::string& key, const char* type) const;
+  void drop_oldest();
+  struct Use {
+    std::string types;
+    std::uint64_t last;
+  };
+  const std::string identity_ = new_identity();
   mutable std::mutex mutex_;
-  std::unordered_map<std::string, std::shared_ptr<const void>> made_;
+  std::unordered_map<std::string, Made> made_;
   std::unordered_map<std::string, std::size_t> programs_of_types_;
-  bool has_warned_ = false;
+  mutable std::unordered_map<std::string, Use> uses_;  // of each that is made
+  mutable std::uint64_t calls_ = 0;
+  bool has_warned_of_values_ = false, has_warned_of_types_ = false;
 };
 
 void compile_jit(const JitEntry&);
 MemoryAnalysis memory_of(const JitEntry&);
 CostAnalysis cost_of(const JitEntry&);
+BudgetAnalysis budget_of(const JitEntry&);
+std::vector<CurveData> curve_of(const JitEntry&);
+bool fits(const JitEntry&, std::int64_t budget);
 std::string program_text(const JitEntry&);  // as traced
 std::string plan_text(const JitEntry&);     // as it runs
 [[noreturn]] void other_types(const JitEntry& expected, const Arrays& got);
@@ -103,6 +136,7 @@ class Compiled {
   }
   MemoryAnalysis memory_analysis() const { return detail::memory_of(*entry_); }
   CostAnalysis cost_analysis() const { return detail::cost_of(*entry_); }
+  BudgetAnalysis budget_analysis() const { return detail::budget_of(*entry_); }
   std::string as_text() const { return detail::plan_text(*entry_); }  // the planned program
   std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }  // what report.h looks at
 
@@ -130,6 +164,7 @@ class Lowered {
     return {f_, entry_, key_};
   }
   std::string as_text() const { return detail::program_text(*entry_); }
+  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }  // what memory_curve.h looks at
 
  private:
   detail::Jit<F> f_;
@@ -160,7 +195,27 @@ struct Jit : CallOperator<Jit<F>, F> {
 
   // Traces for these arguments without running.
   template <class... A>
-  Lowered<F> lower(const A&... args) const {
+  auto lower(const A&... args) const {
+    if constexpr (AnyLifted<A...>) {
+      return InspectionOf<Unnamed<A>...>::type::lower(f, options, args...);
+    } else {
+      return lowered(args...);
+    }
+  }
+  // Equal for calls that run the same program: C++ types, structure, static values and types of the arguments.
+  template <class Args>
+  static std::string key_of(const Args& args, const Arrays& leaves) {
+    std::string key;
+    key.reserve(128);
+    tree::append_type<Args>(key);
+    tree::describe(args, key);
+    append_types(key, leaves);
+    return key;
+  }
+
+ private:
+  template <class... A>
+  Lowered<F> lowered(const A&... args) const {
     const auto applied = inspect(f, Location{}, args...);
     const Arrays leaves = applied.leaves();
     const std::string key = key_of(applied.args(), leaves);
@@ -168,17 +223,6 @@ struct Jit : CallOperator<Jit<F>, F> {
     if (!known) known = trace(applied, leaves, key);
     return {*this, known->entry, key};
   }
-  // Equal for calls that run the same program: structure, static values and types of the arguments.
-  template <class Args>
-  static std::string key_of(const Args& args, const Arrays& leaves) {
-    std::string key;
-    key.reserve(128);
-    tree::describe(args, key);
-    append_types(key, leaves);
-    return key;
-  }
-
- private:
   // Arguments are given up: leaves are the only handles of donated arrays, and the key takes no memory while the
   // program runs.
   template <class... A>
@@ -195,13 +239,14 @@ struct Jit : CallOperator<Jit<F>, F> {
   };
   template <class Result>
   std::shared_ptr<const Known<Result>> find(const std::string& key) const {
-    return std::static_pointer_cast<const Known<Result>>(cache->find(key));
+    return cache->template find<Known<Result>>(key);
   }
   template <class Run>
   auto trace(const Run& applied, const Arrays& leaves, const std::string& key) const {
     using K = Known<typename Run::Result>;
     Callee callee = applied.callee();
     callee.name = options.name;
+    if (callee.identity.empty()) callee.identity = cache->identity();
     std::vector<std::size_t> argument_of;
     std::apply([&](const auto&... a) {
       std::size_t i = 0;
@@ -209,7 +254,7 @@ struct Jit : CallOperator<Jit<F>, F> {
     }, applied.args());
     auto entry = trace_jit(callee, leaves, options, argument_of, std::tuple_size_v<typename Run::Args>);
     const auto made = std::make_shared<const K>(K{entry, applied.traced_result()});
-    if (shareable(*entry)) cache->add(key, leaves, options.name, made);
+    if (shareable(*entry)) cache->add(key, leaves, options.name, JitCache::Made(made));
     return made;
   }
   std::shared_ptr<JitCache> cache = std::make_shared<JitCache>();
@@ -225,3 +270,4 @@ detail::Jit<F> jit(F f, JitOptions options = {}) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

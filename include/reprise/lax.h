@@ -10,6 +10,7 @@
 
 #include "reprise/array.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::lax {
 
 using Ints = std::vector<std::int64_t>;  // axes, sizes, strides
@@ -198,3 +199,4 @@ std::vector<std::pair<std::int64_t, std::int64_t>> padtype_to_pads(const Shape& 
                                                                    const std::string& padding);
 
 }  // namespace reprise::lax
+#pragma GCC visibility pop

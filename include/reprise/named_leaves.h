@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 using KeyPath = std::vector<std::string>;  // the keys from the root of a tree to a leaf
@@ -62,3 +63,4 @@ T from_dict(const T& like, const Dict& dict, Location at = Location::current()) 
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

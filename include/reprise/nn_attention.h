@@ -12,6 +12,7 @@
 #include "reprise/nn_layers.h"
 #include "reprise/nn_module.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // Fields of Dropout.
@@ -106,3 +107,4 @@ class SelfAttention : public MultiHeadDotProductAttention {
 };
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include "reprise/ops_math.h"
 #include "reprise/ops_reduce.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // Of jax.numpy, and also here as in jax.nn.
@@ -47,3 +48,4 @@ Array one_hot(Operand x, std::int64_t num_classes, Dtype dtype = float32, std::i
 Array standardize(Operand x, std::int64_t axis = -1, double epsilon = 1e-5);
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -25,6 +25,7 @@
 #include <variant>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 using OptionalArray = std::optional<Array>;  // none: there is no such array
@@ -235,3 +236,4 @@ OptionalArray combine_masks(const std::vector<OptionalArray>& masks, Dtype dtype
                             Location at = Location::current());
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -27,9 +27,11 @@
 #include <vector>
 
 #include "reprise/callable.h"
+#include "reprise/loops.h"
 #include "reprise/nn_module.h"
 #include "reprise/policies.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // ---------------------------------------------------------------------------------------- options
@@ -65,8 +67,15 @@ class VariableAxis {
 VariableAxis In(VariableAxis axis);   // only read: the collection does not come out
 VariableAxis Out(VariableAxis axis);  // only made: the collection does not go in
 
+// Axes of arguments or results: {0, broadcast}, broadcast being none; or one for all, 0.
 inline constexpr std::nullopt_t broadcast = std::nullopt;
-using Axes = std::vector<std::optional<std::int64_t>>;
+class Axes : public std::vector<std::optional<std::int64_t>> {
+ public:
+  using vector::vector;
+  template <std::integral T>
+    requires(!std::same_as<T, bool>)
+  Axes(T axis) : vector{static_cast<std::int64_t>(axis)} {}  // NOLINT: implicit by design
+};
 using VariableAxes = std::vector<std::pair<Filter, VariableAxis>>;
 using SplitRngs = std::vector<std::pair<Filter, bool>>;
 
@@ -84,6 +93,9 @@ struct LiftScanOptions {
   // Traces the body once more, before the loop, to find broadcast variables and results. That moves
   // the numbers that keys depend on, as in Flax.
   bool check_constancy_invariants = true;
+  std::optional<reprise::Checkpoints> checkpoints = std::nullopt;     // as those of rp::scan
+  std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
+  std::int64_t disk_checkpoints = 0;
 };
 
 // Options of nn::vmap.
@@ -482,3 +494,4 @@ auto remat_scan(const T& target, const RematScanOptions& options, Location at = 
 }
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

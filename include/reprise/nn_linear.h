@@ -14,6 +14,7 @@
 #include "reprise/nn_layers.h"
 #include "reprise/nn_module.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // Fields of Dense.
@@ -135,3 +136,4 @@ class Embed : public Module<Embed> {
 };
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -49,6 +49,7 @@
 #include "reprise/initializers.h"
 #include "reprise/program.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // ---------------------------------------------------------------------------------------- filters
@@ -204,7 +205,7 @@ namespace detail {
 std::string readable_class_name(const std::type_info& type);
 template <class T>
 const std::string& class_name_of() {
-  static const std::string name = readable_class_name(typeid(T));
+  static const std::string& name = *new const std::string(readable_class_name(typeid(T)));
   return name;
 }
 
@@ -471,3 +472,4 @@ class Module : public ModuleBase {
 };
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

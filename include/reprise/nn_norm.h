@@ -14,6 +14,7 @@
 #include "reprise/nn_layers.h"
 #include "reprise/nn_module.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // Fields of LayerNorm.
@@ -112,3 +113,4 @@ class BatchNorm : public Module<BatchNorm> {
 };
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "reprise/nn_module.h"
 
+#pragma GCC visibility push(default)
 namespace reprise::nn {
 
 // A step of Sequential: a module, or a function from Array to Array.
@@ -86,3 +87,4 @@ class PReLU : public Module<PReLU> {
 };
 
 }  // namespace reprise::nn
+#pragma GCC visibility pop

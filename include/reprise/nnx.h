@@ -19,6 +19,7 @@
 #include "reprise/nnx/attention.h"   // IWYU pragma: export
 #include "reprise/nnx/fields.h"      // IWYU pragma: export
 #include "reprise/nnx/graph.h"       // IWYU pragma: export
+#include "reprise/nnx/inspect.h"     // IWYU pragma: export
 #include "reprise/nnx/layers.h"      // IWYU pragma: export
 #include "reprise/nnx/loops.h"       // IWYU pragma: export
 #include "reprise/nnx/module.h"      // IWYU pragma: export

@@ -13,6 +13,7 @@
 
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // ------------------------------------------------------------------------------------- arithmetic
@@ -108,7 +109,11 @@ Array less(Operand x, Operand y);
 Array less_equal(Operand x, Operand y);
 Array greater(Operand x, Operand y);
 Array greater_equal(Operand x, Operand y);
-// Elementwise, the result is a bool array. There is no == and !=: write equal and not_equal.
+// Elementwise, the result is a bool array. There is no == and !=: they would have to be one bool.
+REPRISE_UNAVAILABLE("write rp::equal(x, y), elementwise, or rp::all(rp::equal(x, y)).item<bool>() for one bool")
+bool operator==(const Operand& x, const Operand& y);
+REPRISE_UNAVAILABLE("write rp::not_equal(x, y), elementwise, or rp::any(rp::not_equal(x, y)).item<bool>() for one bool")
+bool operator!=(const Operand& x, const Operand& y);
 Array operator<(Operand x, Operand y);
 Array operator<=(Operand x, Operand y);
 Array operator>(Operand x, Operand y);
@@ -187,3 +192,4 @@ Array full(const Shape& shape, T value, Dtype dtype, Location at) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -20,9 +20,16 @@
 #include <utility>
 #include <vector>
 
+// sum(x, (1, 2)) is C++ for sum(x, 2). No type can tell them apart, but compilers warn about the lost number; g++
+// does so only when asked.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic warning "-Wunused-value"
+#endif
+
+#pragma GCC visibility push(default)
 namespace reprise {
 
-// The axes of a reduction: one, several, or (by default) all.
+// The axes of a reduction: one, several ({1, 2}), or (by default) all.
 class ReduceAxes {
  public:
   ReduceAxes() = default;
@@ -104,3 +111,4 @@ Array einsum(std::string_view subscripts, Operand a, Operand b, Operand c);
 Array einsum(std::string_view subscripts, Operand a, Operand b, Operand c, Operand d);
 
 }  // namespace reprise
+#pragma GCC visibility pop

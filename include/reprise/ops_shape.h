@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // ------------------------------------------------------------------------------------------ shape
@@ -109,15 +110,15 @@ inline constexpr Ellipsis ellipsis{};  // as many `all` as fit
 class Index {
  public:
   template <std::integral T>
-  requires(!std::same_as<T, bool>) Index(T i, Location at = Location::current())  // NOLINT
-      : value(static_cast<std::int64_t>(i)), at(at) {}
-  Index(const Array& i, Location at = Location::current()) : value(i), at(at) {}  // NOLINT
-  Index(const Slice& s, Location at = Location::current()) : value(s), at(at) {}  // NOLINT
+  requires(!std::same_as<T, bool>) Index(T i, Location here = Location::current())  // NOLINT
+      : value(static_cast<std::int64_t>(i)), at(here) {}
+  Index(const Array& i, Location here = Location::current()) : value(i), at(here) {}  // NOLINT
+  Index(const Slice& s, Location here = Location::current()) : value(s), at(here) {}  // NOLINT
   // `all` is also a reduction; as an index only its name counts.
-  Index(Array (*)(Operand, ReduceAxes, bool), Location at = Location::current())  // NOLINT
-      : value(Slice{}), at(at) {}
-  Index(NewAxis i, Location at = Location::current()) : value(i), at(at) {}   // NOLINT
-  Index(Ellipsis i, Location at = Location::current()) : value(i), at(at) {}  // NOLINT
+  Index(Array (*)(Operand, ReduceAxes, bool), Location here = Location::current())  // NOLINT
+      : value(Slice{}), at(here) {}
+  Index(NewAxis i, Location here = Location::current()) : value(i), at(here) {}   // NOLINT
+  Index(Ellipsis i, Location here = Location::current()) : value(i), at(here) {}  // NOLINT
 
   std::variant<std::int64_t, Array, Slice, NewAxis, Ellipsis> value;
   Location at;
@@ -145,6 +146,10 @@ class IndexUpdate {
   Array min(Operand value, const UpdateOptions& options = {}) const;
   Array max(Operand value, const UpdateOptions& options = {}) const;
   Array get(const GetOptions& options = {}) const;  // as x(...), with a choice for outside
+  IndexUpdate(const IndexUpdate&) = default;
+  template <class T>
+  REPRISE_UNAVAILABLE("an Array never changes: write x = x.at(i).set(value)")
+  void operator=(T&&);
 
  private:
   Array x_;
@@ -152,3 +157,4 @@ class IndexUpdate {
 };
 
 }  // namespace reprise
+#pragma GCC visibility pop

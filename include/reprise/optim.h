@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::optim {
 
 // --------------------------------------------------------------------------------------- schedules
@@ -261,3 +262,4 @@ Array global_norm(const T& tree, Location at = Location::current()) {
 }
 
 }  // namespace reprise::optim
+#pragma GCC visibility pop

@@ -19,6 +19,7 @@
 
 #include "reprise/array.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // What a policy may answer: keep the value, compute it again, or move it to other memory and back.
@@ -136,3 +137,4 @@ Policy bytes_at_most(std::size_t bytes);
 
 }  // namespace checkpoint_policies
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "reprise/callable.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 struct Program;
@@ -53,6 +54,13 @@ struct MakeJaxpr : CallOperator<MakeJaxpr<F>, F> {
     const auto applied = apply_to(f, std::move(args), at);
     return trace_to_jaxpr(applied.callee(), applied.leaves());
   }
+  using CallOperator<MakeJaxpr<F>, F>::operator();
+  template <class... A>
+    requires AnyLifted<A...>
+  Jaxpr operator()(const A&... args) const {
+    const auto applied = inspect(f, Location{}, args...);
+    return trace_to_jaxpr(applied.callee(), applied.leaves());
+  }
 };
 }  // namespace detail
 
@@ -70,6 +78,13 @@ struct LiveJaxpr {
 };
 LiveJaxpr dce_jaxpr(const Jaxpr& jaxpr, const std::vector<bool>& wanted_outputs);
 
+// The tree with a type in the place of each array: lower, eval_shape, saved_residuals, residual_report, memory_curve and
+// make_jaxpr take it like the tree itself, and its numbers need no memory.
+template <class T>
+T types_of(const T& tree) {
+  return tree_map([](const Array& x) { return detail::abstract_array(x.type()); }, tree);
+}
+
 // The result's structure with types only: nothing is computed.
 template <class F, class... A>
 auto eval_shape(const F& f, const A&... args) {
@@ -79,3 +94,4 @@ auto eval_shape(const F& f, const A&... args) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

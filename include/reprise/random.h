@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace reprise::random {
 
 // ------------------------------------------------------------------------------------------- keys
@@ -95,3 +96,4 @@ Array PRNGKey(T seed, Location at) {
 }
 
 }  // namespace reprise::random
+#pragma GCC visibility pop

@@ -6,6 +6,7 @@
 //   rp::print_fwd_bwd(g, W, x);                       // the two programs, side by side
 #pragma once
 
+#include <concepts>
 #include <iosfwd>
 #include <string>
 #include <variant>
@@ -14,6 +15,7 @@
 #include "reprise/autodiff.h"
 #include "reprise/policies.h"
 
+#pragma GCC visibility push(default)
 namespace reprise {
 
 // How a function is checkpointed.
@@ -82,7 +84,6 @@ namespace detail {
 // `argument` tells for each leaf which of the arguments it belongs to.
 Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
                   std::size_t arguments, const CheckpointOptions& options);
-std::string new_identity();
 std::vector<SavedResidual> saved_residuals(const Callee& f, const Arrays& args);
 ResidualReport residual_report(const Callee& f, const Arrays& args);
 FwdBwd fwd_bwd(const Callee& f, const Arrays& args);
@@ -125,6 +126,13 @@ detail::Checkpoint<F> remat(F f, CheckpointOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
 
+template <class F, std::convertible_to<Policy> P>
+REPRISE_UNAVAILABLE("the policy is an option with a name: write rp::checkpoint(f, {.policy = policy})")
+void checkpoint(F f, const P& policy);
+template <class F, std::convertible_to<Policy> P>
+REPRISE_UNAVAILABLE("the policy is an option with a name: write rp::remat(f, {.policy = policy})")
+void remat(F f, const P& policy);
+
 // What the backward pass of f reads from the forward pass, as a list or printed; nothing is computed.
 template <class F, class... A>
 std::vector<SavedResidual> saved_residuals(const F& f, const A&... args) {
@@ -153,3 +161,4 @@ void print_fwd_bwd(const F& f, const A&... args) {
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -7,18 +7,28 @@
 
 #include "reprise/jit.h"
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise {
+
+namespace detail {
+// What compile() gives, of jit and of nnx::jit.
+template <class C>
+concept Inspectable = requires(const C& c) {
+  { c.entry() } -> std::convertible_to<std::shared_ptr<const JitEntry>>;
+};
+}  // namespace detail
 
 // A compiled function under the name that a report gives it.
 class NamedCompiled {
  public:
-  template <class F>
-  NamedCompiled(std::string name, const Compiled<F>& compiled)
+  template <detail::Inspectable C>
+  NamedCompiled(std::string name, const C& compiled)
       : name_(std::move(name)), entry_(compiled.entry()) {}
 
   const std::string& name() const { return name_; }
@@ -40,9 +50,10 @@ std::string program_name(const JitEntry&);  // of the traced function
 // are laid over each other, the first is shown in full. The file is complete or not there: a
 // RuntimeError when it cannot be written. No programs, or two of one name, are a TypeError.
 void write_report(const std::vector<NamedCompiled>& programs, const std::string& path);
-template <class F>
-void write_report(const Compiled<F>& compiled, const std::string& path) {
+template <detail::Inspectable C>
+void write_report(const C& compiled, const std::string& path) {
   write_report({NamedCompiled(detail::program_name(*compiled.entry()), compiled)}, path);
 }
 
 }  // namespace reprise
+#pragma GCC visibility pop

@@ -55,16 +55,19 @@ GradOutputs value_and_grad(const Callee& f, const Arrays& args, const std::vecto
                            bool with_aux) {
   const AtUser at(f.at);
   check_differentiable("grad", f, args, active);
-  const Traced t = trace_callee(f, "grad", types_of(args), &args);
+  const Traced t = trace_callee(f, "grad", leaf_types(args), &args);
   check_loss(t.program->out_types(), with_aux);
-  Linearized lin = linearize(*t.program, with_consts(t.consts, args),
-                             behind_consts(t.consts.size(), active),
-                             {.promoted_literals = true, .known = &t.known});
+  std::vector<bool> is_loss(t.program->out.size(), false);  // aux is not differentiated
+  is_loss[0] = true;
+  Linearized lin =
+      linearize(*t.program, with_consts(t.consts, args), behind_consts(t.consts.size(), active),
+                {.promoted_literals = true, .differentiated = is_loss, .known = &t.known});
   Tangents cts;
-  for (std::size_t i = 0; i < lin.out.size(); ++i) {
-    if (!lin.nonzero[i]) continue;
-    const Type& out = lin.out[i].type();
-    cts.push_back(i == 0 ? Tangent(make_number(make_literal(out.dtype, 1, out.weak_type))) : std::nullopt);
+  if (lin.nonzero[0]) {
+    const Type& loss = lin.out[0].type();
+    Literal seed = make_literal(loss.dtype, 1, loss.weak_type);
+    seed.promoted = true;  // JAX counts it as a residual of an outer derivative
+    cts.emplace_back(make_number(seed));
   }
   Primals inputs(std::make_move_iterator(lin.residuals.begin()),
                  std::make_move_iterator(lin.residuals.end()));
@@ -126,7 +129,7 @@ VjpOutputs vjp(const Callee& f, const Arrays& args) { return vjp(f, args, floati
 
 VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active) {
   const AtUser at(f.at);
-  const Traced t = trace_callee(f, "vjp", types_of(args), &args);
+  const Traced t = trace_callee(f, "vjp", leaf_types(args), &args);
   Linearized lin = linearize(*t.program, with_consts(t.consts, args),
                              behind_consts(t.consts.size(), active),
                              {.promoted_literals = true, .known = &t.known});
@@ -134,8 +137,8 @@ VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active) {
   map->linear = lin.linear;
   map->listed = presentation_order(lin.residuals, args);
   map->residuals = std::move(lin.residuals);
-  map->in = types_of(args);
-  map->out = types_of(lin.out);
+  map->in = leaf_types(args);
+  map->out = leaf_types(lin.out);
   map->active = std::move(active);
   map->nonzero = lin.nonzero;
   return {finished(std::move(lin.out)), {std::move(map)}};
@@ -198,7 +201,7 @@ std::pair<Arrays, Arrays> jvp(const Callee& f, const Arrays& primals, const Arra
     fail<TypeError>("jvp: one tangent per primal is needed, got ", tangents.size(), " for ",
                     primals.size());
   }
-  const Traced t = trace_callee(f, "jvp", types_of(primals), &primals);
+  const Traced t = trace_callee(f, "jvp", leaf_types(primals), &primals);
   Tangents dx(t.consts.size());
   for (std::size_t i = 0; i < primals.size(); ++i) {
     dx.push_back(checked_tangent("jvp", tangents[i], primals[i].type()));

@@ -21,7 +21,7 @@ Traced trace_value_and_vjp(const Callee& f, const Arrays& args) {
     for (const Array& y : v.out) cts.push_back(is_floating(y.dtype()) ? lax::full_like(y.type(), 1) : y);
     return with_consts(v.out, v.map.transposed(cts, f.at));
   };
-  return trace(both, types_of(args),
+  return trace(both, leaf_types(args),
                {.transform = "check_recompute", .name = f.name, .arg_names = f.arg_names, .concrete_args = &args});
 }
 

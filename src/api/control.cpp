@@ -8,8 +8,10 @@
 #include "api/primitives.h"
 #include "control/body.h"
 #include "control/custom_rules.h"
+#include "control/loop_schedule.h"
 #include "control/records.h"
 #include "control/scan.h"
+#include "control/while.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "remat/checkpoint.h"
@@ -18,12 +20,12 @@
 namespace reprise {
 
 std::span<const Primitive* const> all_primitives() {
-  static const std::vector<const Primitive*> all = [] {
-    std::vector<const Primitive*> list;
+  static const auto& all = *[] {
+    auto& list = *new std::vector<const Primitive*>;
     for (const Primitive* p : basic_primitives()) list.push_back(p);
     for (const Primitive* p : control_primitives()) list.push_back(p);
     list.push_back(&remat_p);
-    return list;
+    return &list;
   }();
   return all;
 }
@@ -52,6 +54,55 @@ std::int64_t scan_length(const Arrays& xs, std::optional<std::int64_t> given) {
   }
   if (*length < 0) fail<TypeError>("scan: the length must not be negative, got ", *length);
   return *length;
+}
+
+std::int64_t checkpoints_for_bytes(const char* op, std::int64_t bytes, const Arrays& carry) {
+  std::size_t one = 0;
+  for (const Array& a : carry) one += a.nbytes();
+  if (bytes < 1 || static_cast<std::size_t>(bytes) < one) {
+    fail<TypeError>(op, ": .checkpoint_bytes must hold one carry, got ", bytes, " for a carry of ", one, " bytes");
+  }
+  return one == 0 ? 1 : bytes / static_cast<std::int64_t>(one);
+}
+
+// How many carries the options let reverse mode keep; none: they do not say. More than there are steps are of no use.
+struct KeptCarries {
+  std::int64_t in_memory = 0, on_disk = 0;
+};
+KeptCarries checkpoints_of(const char* op, const LoopOptions& options, std::optional<std::int64_t> length,
+                           const Arrays& carry) {
+  if (options.disk_checkpoints < 0) {
+    fail<TypeError>(op, ": .disk_checkpoints must not be negative, got ", options.disk_checkpoints);
+  }
+  if (!options.checkpoints && !options.checkpoint_bytes) {
+    if (options.disk_checkpoints == 0) return {};
+    fail_with_hint<TypeError>("give .checkpoints = 1 to have the initial carry alone in memory", op,
+                              ": .disk_checkpoints come on top of .checkpoints or .checkpoint_bytes, got neither");
+  }
+  if (options.checkpoints && options.checkpoint_bytes) {
+    fail<TypeError>(op, ": .checkpoints and .checkpoint_bytes exclude each other, got both");
+  }
+  if (length && *length > most_steps) {
+    fail<TypeError>(op, ": a loop with .checkpoints has at most 2^32 steps, got ", *length);
+  }
+  std::int64_t checkpoints = 0;
+  if (options.checkpoint_bytes) {
+    checkpoints = checkpoints_for_bytes(op, *options.checkpoint_bytes, carry);
+  } else if (!options.checkpoints->count()) {
+    if (!length) {
+      fail_with_hint<TypeError>("give a number, or use scan, or fori_loop with C++ integers as bounds", op,
+                                ": .checkpoints = automatic needs a known number of steps, got a loop without");
+    }
+    checkpoints = std::max<std::int64_t>(reprise::checkpoints_for(*length, 2) - options.disk_checkpoints, 1);
+  } else {
+    checkpoints = *options.checkpoints->count();
+  }
+  if (checkpoints < 1) {
+    fail_with_hint<TypeError>("the initial carry is one of them", op, ": .checkpoints must be at least 1, got ", checkpoints);
+  }
+  if (!length) return {checkpoints, options.disk_checkpoints};
+  checkpoints = std::min(checkpoints, std::max<std::int64_t>(*length, 1));
+  return {checkpoints, std::min(options.disk_checkpoints, std::max<std::int64_t>(*length - checkpoints, 0))};
 }
 
 // A carry must keep its shape and dtype; its weakness may change. A weakly typed start of another dtype
@@ -166,8 +217,11 @@ Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions
   shape.carry = init.size();
   shape.reverse = options.reverse;
   shape.unroll = options.unroll;
+  const KeptCarries kept = checkpoints_of("scan", {options.checkpoints, options.checkpoint_bytes, options.disk_checkpoints}, shape.length, init);
+  shape.checkpoints = kept.in_memory;
+  shape.disk_checkpoints = kept.on_disk;
   const auto trace_with = [&] {
-    Types in = types_of(init);
+    Types in = leaf_types(init);
     for (const Array& x : xs) {
       in.push_back(x.type());
       in.back().shape.erase(in.back().shape.begin());
@@ -201,7 +255,7 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
   }
   // All branches take the same constants: those of the first traced, then what others add. The
   // branch for true is traced first.
-  const Types types = types_of(operands);
+  const Types types = leaf_types(operands);
   std::vector<Traced> traced(branches.size());
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const std::size_t b = is_switch ? i : branches.size() - 1 - i;
@@ -231,14 +285,15 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
   return finished(cond_p.bind(args, {{"branches", std::move(programs)}}));
 }
 
-Arrays while_loop(const Callee& cond, const Callee& body, Arrays init) {
+Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const LoopOptions& options) {
   const AtUser at(body.at);
-  Traced step = trace_body(body, "while_loop", types_of(init));
+  const KeptCarries budget = checkpoints_of("while_loop", options, std::nullopt, init);
+  Traced step = trace_body(body, "while_loop", leaf_types(init));
   if (settle_carry("while_loop", init, step.program->out_types())) {
-    step = trace_body(body, "while_loop", types_of(init));
+    step = trace_body(body, "while_loop", leaf_types(init));
     settle_carry("while_loop", init, step.program->out_types());
   }
-  const Traced test = trace_body(cond, "while_loop", types_of(init));
+  const Traced test = trace_body(cond, "while_loop", leaf_types(init));
   const Types pred = test.program->out_types();
   if (pred.size() != 1 || pred[0].dtype != Dtype::bool_ || !pred[0].shape.empty()) {
     fail<TypeError>("while_loop: the condition must return a scalar bool, got ", join(pred, ", "));
@@ -257,11 +312,9 @@ Arrays while_loop(const Callee& cond, const Callee& body, Arrays init) {
   FixedCarries f{nullptr, step.consts, init};
   if (any) f = fix_carries(step, init, fixed);
   const Arrays args = concat(concat(test.consts, f.consts), f.init);
-  const Arrays out = while_p.bind(
-      args, {{"body_jaxpr", any ? ProgramPtr(f.body) : step.program},
-             {"body_nconsts", static_cast<std::int64_t>(f.consts.size())},
-             {"cond_jaxpr", any ? ProgramPtr(kept) : test.program},
-             {"cond_nconsts", static_cast<std::int64_t>(test.consts.size())}});
+  const Arrays out = bind_while({any ? ProgramPtr(kept) : test.program, any ? ProgramPtr(f.body) : step.program,
+                                 test.consts.size(), f.consts.size(), budget.in_memory, budget.on_disk},
+                                args);
   Arrays all;
   std::size_t next = 0;
   for (std::size_t k = 0; k < init.size(); ++k) all.push_back(fixed[k] ? init[k] : out[next++]);

@@ -1,14 +1,24 @@
 #include "api/flat.h"
 
 #include "program/recent.h"
+#include "reprise/jit.h"
+
+#include <limits>
+
+#include <atomic>
 
 namespace reprise {
 
-Types types_of(const Arrays& xs) {
+Types leaf_types(const Arrays& xs) {
   Types types;
   types.reserve(xs.size());
   for (const Array& x : xs) types.push_back(x.type());
   return types;
+}
+
+std::string detail::new_identity() {
+  static std::atomic<std::uint64_t> serial{0};
+  return str("w", ++serial);
 }
 
 Traced trace_callee(const detail::Callee& f, const char* transform, const Types& in,
@@ -41,10 +51,24 @@ void check_leaf_count(std::size_t wanted, std::size_t got) {
 }
 
 namespace tree {
-std::string value_text(const Array& a) {
-  std::string text = to_string(a.type()) + (a.weak_type() ? "w" : "");
-  if (is_traced(a)) return text + str("#", identity(a), ";");
-  return text.append(reinterpret_cast<const char*>(elements<std::byte>(a)), a.nbytes());
+void append_bits(std::string& key, const long double& value) {
+  constexpr std::size_t bytes = std::numeric_limits<long double>::digits == 64 ? 10 : sizeof value;
+  key.append(reinterpret_cast<const char*>(&value), bytes);
+}
+void append_text(std::string& key, std::string_view text) {
+  append_bits(key, text.size());
+  key += text;
+}
+void append_text(std::string& key, const char* text) {
+  append_bits(key, text != nullptr);
+  if (text != nullptr) append_text(key, std::string_view(text));
+}
+void append_value(std::string& key, const Array& a) {
+  detail::append_types(key, {a});
+  const bool traced = is_traced(a);
+  append_bits(key, traced);
+  if (traced) return append_bits(key, identity(a));
+  key.append(reinterpret_cast<const char*>(elements<std::byte>(a)), a.nbytes());
 }
 
 std::vector<std::string> split_names(const char* list) {
@@ -59,45 +83,5 @@ std::vector<std::string> split_names(const char* list) {
   return names;
 }
 }  // namespace tree
-
-// ------------------------------------------------------------------------------------------- Dict
-namespace {
-std::string key_list(const Dict& d) {
-  std::vector<std::string> keys;
-  for (const auto& item : d.items()) keys.push_back("'" + item.first + "'");
-  return join(keys, ", ");
-}
-template <class T, class D>
-auto& child(D& d, const std::string& key, const char* what) {
-  const auto it = d.items().find(key);
-  if (it == d.items().end()) {
-    fail<TypeError>("dict: no such key, got '", key, "' where the keys are ", key_list(d));
-  }
-  auto* value = std::get_if<T>(&it->second);
-  if (value == nullptr) fail<TypeError>("dict: the entry is not ", what, ", got key '", key, "'");
-  return *value;
-}
-}  // namespace
-
-const Array& Dict::array(const std::string& key) const { return child<Array>(*this, key, "an array"); }
-const Dict& Dict::dict(const std::string& key) const { return child<Dict>(*this, key, "a dict"); }
-Dict::Entry& Dict::Entry::operator=(const Array& value) {
-  parent_->items_[key_] = value;
-  return *this;
-}
-Dict::Entry& Dict::Entry::operator=(Dict value) {
-  parent_->items_[key_] = std::move(value);
-  return *this;
-}
-Dict& Dict::Entry::dict() const {
-  const auto it = parent_->items_.find(key_);
-  if (it == parent_->items_.end()) {
-    return std::get<Dict>(parent_->items_.emplace(key_, Dict()).first->second);
-  }
-  return child<Dict>(*parent_, key_, "a dict");
-}
-Dict::Entry Dict::Entry::operator[](const std::string& key) const { return {dict(), key}; }
-const Array& Dict::Entry::array() const { return parent_->array(key_); }
-Dict::Entry::operator Array() const { return array(); }
 
 }  // namespace reprise

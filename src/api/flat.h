@@ -6,7 +6,7 @@
 
 namespace reprise {
 
-Types types_of(const Arrays&);
+Types leaf_types(const Arrays&);
 // `values`: the function may ask for numbers, which come from these arguments.
 Traced trace_callee(const detail::Callee&, const char* transform, const Types& in,
                     const Arrays* values = nullptr);

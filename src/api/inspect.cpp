@@ -21,7 +21,7 @@ ForwardProgram trace_forward(const Callee& f, const Arrays& args, const std::vec
     return out;
   };
   result.traced =
-      trace(forward, types_of(args), {.transform = "fwd_bwd", .arg_names = f.arg_names});
+      trace(forward, leaf_types(args), {.transform = "fwd_bwd", .arg_names = f.arg_names});
   return result;
 }
 

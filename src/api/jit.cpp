@@ -19,7 +19,7 @@ void append_types(std::string& key, const Arrays& args) {
     const Type& t = a.type();
     key += static_cast<char>(t.dtype);
     key += static_cast<char>((t.weak_type ? 1 : 0) + (t.memory_space == MemorySpace::host ? 2 : 0));
-    key += static_cast<char>(t.shape.size());
+    tree::append_bits(key, t.shape.size());
     key.append(reinterpret_cast<const char*>(t.shape.data()), t.shape.size() * sizeof(std::int64_t));
   }
 }
@@ -43,15 +43,37 @@ std::vector<bool> donated_inputs(const std::vector<int>& argnums, const std::vec
   return mask;
 }
 
+std::optional<std::size_t> checked_budget(const std::optional<std::int64_t>& budget) {
+  if (!budget) return std::nullopt;
+  constexpr std::int64_t most = std::int64_t{1} << 57;  // larger than any memory
+  if (*budget <= 0 || *budget > most) {
+    fail_with_hint<TypeError>("write it as 512_MiB or 2_GB", "jit: a memory budget is from 1 to 2^57 bytes, got ", *budget);
+  }
+  return static_cast<std::size_t>(*budget);
+}
+
+// Null: the process ends, and what was not compiled before is evaluated.
+std::shared_ptr<const Executable> compiled_unless_gone(const JitEntry& entry) try {
+  return entry.compiled();
+} catch (const RuntimeError&) {
+  if (codegen::compiler_is_gone()) return nullptr;
+  throw;
+}
+
 }  // namespace
 
 std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args, const JitOptions& options,
                                           const std::vector<std::size_t>& argument_of, std::size_t arguments) {
   const AtUser at(f.at);
-  Traced t = trace(f.run, types_of(args),
+  Traced t = trace(f.run, leaf_types(args),
                    {.transform = "jit", .name = f.name, .arg_names = f.arg_names, .body = true});
+  t.program = intern("jit of " + f.identity, std::move(t.program));
   CompileOptions compile_options{options.spill_directory, donated_inputs(options.donate_argnums, argument_of, arguments, t.consts.size())};
-  return std::make_shared<const JitEntry>(std::move(t.program), std::move(t.consts), std::move(compile_options));
+  compile_options.memory_budget = checked_budget(options.memory_budget);
+  compile_options.policies_are_free = options.budget_may_override_policies;
+  auto entry = std::make_shared<JitEntry>(std::move(t.program), std::move(t.consts), std::move(compile_options));
+  entry->only_shapes = std::any_of(args.begin(), args.end(), is_abstract);
+  return entry;
 }
 
 Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntry& known) {
@@ -60,15 +82,16 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
   if (!staged) {
     args.insert(args.begin(), known.consts.begin(), known.consts.end());
     args.shrink_to_fit();  // a list of thousands that has grown by doubling holds twice what it needs
-    return known.compiled()->run(std::move(args));
+    if (const auto executable = compiled_unless_gone(known)) return executable->run(std::move(args));
+    return eval(*known.program, std::move(args));
   }
   return finished(jit_p.bind(concat(known.consts, args), {{"name", name}, {"jaxpr", known.program}}));
 }
 
-void compile_jit(const JitEntry& entry) { entry.compiled(); }
+void compile_jit(const JitEntry& entry) { entry.planned(); }
 
 MemoryAnalysis memory_of(const JitEntry& entry) {
-  const auto executable = entry.compiled();
+  const auto executable = entry.planned();
   const plan::MemoryPlan& plan = executable->code().memory;
   const plan::Schedule& schedule = *executable->code().schedule;
   MemoryAnalysis m;
@@ -87,12 +110,12 @@ MemoryAnalysis memory_of(const JitEntry& entry) {
 }
 
 CostAnalysis cost_of(const JitEntry& entry) {
-  const plan::Cost c = plan::cost_of(*entry.compiled()->code().schedule->program);
+  const plan::Cost c = plan::cost_of(*entry.planned()->code().schedule->program);
   return {c.flops, c.matmul_flops, c.bytes};
 }
 
 std::string program_text(const JitEntry& entry) { return to_text(*entry.program); }
-std::string plan_text(const JitEntry& entry) { return to_text(entry.compiled()->code()); }
+std::string plan_text(const JitEntry& entry) { return to_text(entry.planned()->code()); }
 
 void other_types(const JitEntry& expected, const Arrays& got) {
   std::vector<std::string> wanted, given;

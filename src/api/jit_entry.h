@@ -26,10 +26,23 @@ struct JitEntry {
     if (!executable_) executable_ = compile(*program, options);
     return executable_;
   }
+  // What it will be, for those who only look: of a function that was traced for shapes alone there is no machine code.
+  std::shared_ptr<const Executable> planned() const {
+    if (!only_shapes) return compiled();
+    const std::lock_guard lock(compiling_);
+    if (executable_) return executable_;
+    if (!planned_) {
+      CompileOptions without_code = options;
+      without_code.only_memory = true;
+      planned_ = compile(*program, without_code);
+    }
+    return planned_;
+  }
+  bool only_shapes = false;
 
  private:
   mutable std::mutex compiling_;
-  mutable std::shared_ptr<const Executable> executable_;
+  mutable std::shared_ptr<const Executable> executable_, planned_;
 };
 
 }  // namespace reprise::detail

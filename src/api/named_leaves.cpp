@@ -13,7 +13,7 @@ Dict to_dict(const NamedLeaves& leaves) {
     if (path.empty())
       fail<TypeError>("to_dict: a single array has no name, got ", leaves.values[i].type());
     Dict* at = &out;
-    for (std::size_t k = 0; k + 1 < path.size(); ++k) at = &(*at)[path[k]].dict();
+    for (std::size_t k = 0; k + 1 < path.size(); ++k) at = &at->nested(path[k]);
     (*at)[path.back()] = leaves.values[i];
   }
   return out;

@@ -58,15 +58,17 @@ namespace detail {
 
 Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);
-  Traced t = trace_callee(f, "make_jaxpr", types_of(args));
+  Traced t = trace_callee(f, "make_jaxpr", leaf_types(args));
   return {std::move(t.program), std::move(t.consts)};
 }
 
+Array abstract_array(const Type& type) { return make_traced(type, {}); }
+
 Arrays trace_to_shapes(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);
-  const Traced t = trace_callee(f, "eval_shape", types_of(args));
+  const Traced t = trace_callee(f, "eval_shape", leaf_types(args));
   Arrays shapes;
-  for (const Type& type : t.program->out_types()) shapes.push_back(make_traced(type, {}));
+  for (const Type& type : t.program->out_types()) shapes.push_back(abstract_array(type));
   return shapes;
 }
 

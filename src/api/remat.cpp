@@ -1,6 +1,5 @@
 // checkpoint and the tables that show what it saves.
 #include <algorithm>
-#include <atomic>
 #include <iostream>
 
 #include "api/flat.h"
@@ -32,15 +31,10 @@ std::ostream& operator<<(std::ostream& out, const SavedResidual& r) { return out
 
 namespace detail {
 
-std::string new_identity() {
-  static std::atomic<std::uint64_t> serial{0};
-  return str("w", ++serial);
-}
-
 Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
                   std::size_t arguments, const CheckpointOptions& options) {
   const AtUser at(f.at);
-  Traced t = trace(f.run, types_of(args),
+  Traced t = trace(f.run, leaf_types(args),
                    {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
   t.program = intern("checkpoint:" + f.identity, std::move(t.program));
   check_names(options.policy, *t.program, options.strict);

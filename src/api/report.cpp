@@ -21,6 +21,12 @@
 namespace reprise::detail {
 namespace {
 
+std::string loop_json(const LoopDrawing& l) {
+  return str("{\"steps\":", l.steps, ",\"evaluations\":", l.evaluations, ",\"disk\":", l.disk,
+             ",\"advances\":", json_list(l.advances), ",\"reversals\":", json_list(l.reversals),
+             ",\"kept\":", json_list(l.kept), "}");
+}
+
 constexpr std::size_t most_places = 16;  // makers or readers of one value that are listed
 
 std::string whole(double x) {
@@ -36,13 +42,16 @@ class ProgramWriter {
       : strings_(strings),
         program_(program),
         entry_(program.entry()),
-        executable_(entry_.compiled()) {}
+        executable_(entry_.planned()) {}
 
   std::string text() {
     const Timeline timeline = timeline_of(executable_->code(), entry_.program->arg_names);
     std::vector<std::string> bodies, steps, values, rules;
-    for (const TimelineBody& b : timeline.bodies)
-      bodies.push_back(json_list({strings_.number(b.label), std::to_string(b.outer)}));
+    for (const TimelineBody& b : timeline.bodies) {
+      std::vector<std::string> body{strings_.number(b.label), std::to_string(b.outer)};
+      if (b.loop.evaluations > 0) body.push_back(loop_json(b.loop));
+      bodies.push_back(json_list(body));
+    }
     for (const TimelineStep& s : timeline.steps) steps.push_back(step(s));
     for (const TimelineValue& v : timeline.values) values.push_back(value(v));
     for (const ResidualDetail& r : residuals_inside(entry_.program)) rules.push_back(rule(r));

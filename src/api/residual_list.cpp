@@ -1,5 +1,6 @@
 #include "api/residual_list.h"
 
+#include "control/checkpointed.h"
 #include "ops/records.h"
 
 #include <algorithm>
@@ -14,8 +15,11 @@ SavedResidual residual_of(const Type& type, std::string origin, const Location& 
 
 }  // namespace
 
-SavedResidual produced_by(const Equation& e, const Type& type) {
+SavedResidual produced_by(const Equation& e, Var result, const Type& type) {
   const std::string place = " from " + to_string(e.at);
+  const auto number = std::find(e.out.begin(), e.out.end(), result) - e.out.begin();
+  const std::string kept = kept_text(e, static_cast<std::size_t>(number), type);
+  if (!kept.empty()) return residual_of(type, kept + place, e.at);
   if (e.prim == &name_p) {
     const std::string name = e.params.get<std::string>("name");
     return residual_of(type, "named '" + name + "'" + place, e.at, name);
@@ -70,7 +74,7 @@ std::vector<ListedResidual> list_residuals(const ForwardProgram& forward,
   }
   for (const Equation& e : p.eqns) {
     for (Var v : e.out) {
-      if (is_saved(v)) add(v, produced_by(e, p.type(v)), true);
+      if (is_saved(v)) add(v, produced_by(e, v, p.type(v)), true);
     }
   }
   return list;

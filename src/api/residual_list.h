@@ -17,7 +17,7 @@ struct ListedResidual {
 // JAX's words for an input and for a result.
 SavedResidual given_as(const Program& p, std::size_t input,
                        const std::vector<std::string>& arg_names);
-SavedResidual produced_by(const Equation& e, const Type& type);
+SavedResidual produced_by(const Equation& e, Var result, const Type& type);
 // reduce_precision: what it rounds is what the reader knows. From results to operands.
 std::unordered_map<Var, Var> rounded_values(const Program& p);
 

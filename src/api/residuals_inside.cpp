@@ -52,7 +52,7 @@ class Collector {
       if (e.phase != Phase::forward) continue;
       for (Var v : e.out) {
         if (!readers(v).empty())
-          add(p, later, v, readers(v), computed(produced_by(e, p->type(v))), around);
+          add(p, later, v, readers(v), computed(produced_by(e, v, p->type(v))), around);
       }
     }
   }

@@ -51,7 +51,7 @@ Arrays vmap(const Callee& f, const Arrays& args, const OptionalAxes& in_axes,
     if (axes[i]) axes[i] = canonical_axis("vmap", *axes[i], args[i].ndim());
   }
   const std::int64_t n = mapped_size(f, args, axes, axis_size);
-  Types in = types_of(args);
+  Types in = leaf_types(args);
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (axes[i]) in[i].shape.erase(in[i].shape.begin() + *axes[i]);
   }

@@ -97,6 +97,8 @@ struct ArrayAccess {
 
 inline const ArrayData& content(const Array& a) { return ArrayAccess::data(a); }
 inline bool is_traced(const Array& a) { return content(a).traced() != nullptr; }
+// A type in the place of an array: no elements, of no trace.
+inline bool is_abstract(const Array& a) { return is_traced(a) && content(a).traced()->trace == 0; }
 template <class T>
 const T* elements(const Array& a) {
   return reinterpret_cast<const T*>(content(a).elements);

@@ -13,7 +13,11 @@ namespace reprise {
 ConcreteValue concrete_value_of_traced = nullptr;
 
 const ArrayData& ArrayAccess::data(const Array& a) {
-  if (!a.data_) fail<TypeError>("array: used before a value was assigned, got an empty Array");
+  if (!a.data_) {
+    fail_with_hint<TypeError>("assign it first; one that was given away with std::move, as a donated argument, is empty "
+                              "until it is assigned again",
+                              "array: used before a value was assigned, got an empty Array");
+  }
   return *a.data_;
 }
 
@@ -216,7 +220,7 @@ Array view(const void* data, Type type, std::shared_ptr<const void> owner, Locat
 struct NestedReader {
   Shape shape;
   Dtype dtype = Dtype::bool_;
-  std::vector<double> values;
+  std::vector<const Nested*> values;
 
   void find_shape(const Nested& n) {
     if (!n.is_list_) return;
@@ -231,10 +235,31 @@ struct NestedReader {
                       depth);
     }
     if (!n.is_list_) {
-      values.push_back(n.value_);
+      values.push_back(&n);
       dtype = promote_types(dtype, false, n.dtype_, false).dtype;
     }
     for (const Nested& item : n.items_) read(item, depth + 1);
+  }
+  // Integers keep all their bits and must fit; other numbers are converted.
+  static void store(const Nested& n, Dtype dtype, std::byte* element) {
+    if (dtype == Dtype::float0) return store_literal(make_literal(dtype, 0), element);
+    visit_dtype(dtype, [&](auto tag) {
+      using T = decltype(tag);
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        if (n.dtype_ == Dtype::i32) {
+          const T value = static_cast<T>(n.integer_);
+          const bool is_negative = std::is_signed_v<T> && static_cast<std::int64_t>(value) < 0;
+          if (n.is_negative_ != is_negative || static_cast<std::uint64_t>(value) != n.integer_) does_not_fit(n, dtype);
+          return static_cast<void>(std::memcpy(element, &value, sizeof value));
+        }
+      }
+      store_literal(make_literal(dtype, n.number_), element);
+    });
+  }
+  [[noreturn]] static void does_not_fit(const Nested& n, Dtype dtype) {
+    const std::string value = n.is_negative_ ? str(static_cast<std::int64_t>(n.integer_)) : str(n.integer_);
+    fail_with_hint<TypeError>("name a dtype that holds it, as in rp::array({...}, rp::int64)",
+                              "array: an integer must fit its dtype, got ", value, " for ", long_name(dtype));
   }
 };
 
@@ -248,7 +273,7 @@ Array array(const Nested& nested, std::optional<Dtype> dtype, Location at) {
   NewArray out(type);
   const std::size_t width = itemsize(type.dtype);
   for (std::size_t i = 0; i < reader.values.size(); ++i) {
-    store_literal(make_literal(type.dtype, reader.values[i]), out.bytes() + i * width);
+    NestedReader::store(*reader.values[i], type.dtype, out.bytes() + i * width);
   }
   return std::move(out).finish();
 }

@@ -1,5 +1,6 @@
 #include "base/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <ostream>
 
@@ -103,13 +104,17 @@ Promoted promote_types(Dtype a, bool a_weak, Dtype b, bool b_weak) {
 std::ostream& operator<<(std::ostream& out, Dtype d) { return out << short_name(d); }
 
 std::int64_t element_count(const Shape& shape) {
-  std::int64_t count = 1;
+  // Sums of bytes of many arrays stay exact, also where a dimension of 0 makes the array empty.
+  constexpr std::int64_t most = std::int64_t{1} << 52;
+  std::int64_t extent = 1;
+  std::uint64_t count = 1;
   for (std::int64_t d : shape) {
-    if (__builtin_mul_overflow(count, d, &count)) {
+    count *= static_cast<std::uint64_t>(d);
+    if (__builtin_mul_overflow(extent, std::max<std::int64_t>(d, 1), &extent) || extent > most) {
       fail<RuntimeError>("shape: too many elements, got ", to_string(shape));
     }
   }
-  return count;
+  return static_cast<std::int64_t>(count);
 }
 std::string to_string(const Shape& shape) {
   return str("(", join(shape, ", "), shape.size() == 1 ? ",)" : ")");
@@ -126,11 +131,7 @@ std::int64_t canonical_axis(std::string_view op, std::int64_t axis, std::int64_t
   return axis < 0 ? axis + ndim : axis;
 }
 
-std::int64_t Type::size() const {
-  std::int64_t count = 1;
-  for (std::int64_t d : shape) count *= d;
-  return count;
-}
+std::int64_t Type::size() const { return element_count(shape); }
 std::size_t Type::nbytes() const { return static_cast<std::size_t>(size()) * itemsize(dtype); }
 
 std::string to_string(const Type& t) {

@@ -1,5 +1,7 @@
 #include "base/memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -22,7 +24,25 @@ void count_allocated(std::size_t bytes) {
   }
 }
 
-// Large blocks that were freed wait here for a request of the same size: fresh memory costs a page fault
+// Large blocks come from the system, not from malloc, which would keep them between small ones when
+// they are freed. Sanitizers see only what malloc gives. A null pointer: there are none left.
+#if defined(__has_feature)
+#define REPRISE_HAS_FEATURE(x) __has_feature(x)
+#else
+#define REPRISE_HAS_FEATURE(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || REPRISE_HAS_FEATURE(address_sanitizer)
+void* map_block(std::size_t bytes) { return std::aligned_alloc(buffer_alignment, bytes); }
+void unmap_block(void* block, std::size_t) { std::free(block); }
+#else
+void* map_block(std::size_t bytes) {
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+void unmap_block(void* block, std::size_t bytes) { munmap(block, bytes); }
+#endif
+
+// Those that were freed wait here for a request of the same size: fresh memory costs a page fault
 // for every 4 KiB, which is more than most programs compute on it.
 class FreeBlocks {
  public:
@@ -55,10 +75,10 @@ class FreeBlocks {
   }
 
  private:
-  static constexpr std::size_t most_blocks = 8, most_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t most_blocks = 32, most_bytes = std::size_t{1} << 30;
   void drop_oldest() {
     total_ -= blocks_.front().first;
-    std::free(blocks_.front().second);
+    unmap_block(blocks_.front().second, blocks_.front().first);
     blocks_.erase(blocks_.begin());
   }
   std::mutex mutex_;
@@ -72,17 +92,16 @@ std::size_t block_size(std::size_t bytes) {
 }
 
 void* allocate_block(std::size_t bytes) {
-  if (bytes >= large_block) {
-    if (void* found = FreeBlocks::get().take(bytes)) return found;
-  }
-  void* memory = std::aligned_alloc(buffer_alignment, bytes);
-  if (memory == nullptr && FreeBlocks::get().drop_all()) memory = std::aligned_alloc(buffer_alignment, bytes);
+  if (bytes < large_block) return std::aligned_alloc(buffer_alignment, bytes);
+  if (void* found = FreeBlocks::get().take(bytes)) return found;
+  void* memory = map_block(bytes);
+  if (memory == nullptr && FreeBlocks::get().drop_all()) memory = map_block(bytes);
   return memory;
 }
 
 }  // namespace
 
-void release_free_memory() { FreeBlocks::get().drop_all(); }
+void release_free_blocks() { FreeBlocks::get().drop_all(); }
 
 void* allocate_elements(std::size_t elements, std::size_t beside) {
   constexpr std::size_t address_space = std::size_t{1} << 47;  // no process has more
@@ -101,13 +120,6 @@ void free_elements(void* memory, std::size_t elements, std::size_t beside) noexc
 
 std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
   return {static_cast<std::byte*>(allocate_elements(bytes, 0)), [bytes](std::byte* p) { free_elements(p, bytes, 0); }};
-}
-
-LibraryMemory::LibraryMemory(std::size_t bytes) noexcept : bytes_(bytes) {
-  if (bytes_ != 0) count_allocated(bytes_);
-}
-LibraryMemory::~LibraryMemory() {
-  if (bytes_ != 0) live.fetch_sub(bytes_, std::memory_order_relaxed);
 }
 
 std::size_t live_bytes() { return live.load(std::memory_order_relaxed); }

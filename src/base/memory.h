@@ -15,16 +15,7 @@ std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes);
 void* allocate_elements(std::size_t elements, std::size_t beside);
 void free_elements(void* memory, std::size_t elements, std::size_t beside) noexcept;
 
-// Memory that a library takes and gives back by itself during a call: it counts as live while this is.
-class LibraryMemory {
- public:
-  explicit LibraryMemory(std::size_t bytes) noexcept;
-  ~LibraryMemory();
-  LibraryMemory(const LibraryMemory&) = delete;
-  LibraryMemory& operator=(const LibraryMemory&) = delete;
-
- private:
-  std::size_t bytes_;
-};
+// Gives freed blocks that wait for reuse back to the system.
+void release_free_blocks();
 
 }  // namespace reprise

@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 namespace reprise::codegen {
 
 using llvm::Value;
@@ -72,6 +74,16 @@ void CodeBlocks::if_else(Value* condition, const std::function<void()>& body, co
   otherwise();
   b_.CreateBr(after);
   b_.SetInsertPoint(after);
+}
+
+void CodeBlocks::apart(const std::vector<std::size_t>& items, Value* always,
+                       const std::function<void(std::size_t)>& body) {
+  constexpr std::size_t together = 64;
+  const auto some = [&](std::size_t begin) {
+    for (std::size_t i = begin; i < std::min(begin + together, items.size()); ++i) body(items[i]);
+  };
+  if (items.size() <= together) return some(0);
+  for (std::size_t i = 0; i < items.size(); i += together) if_true(always, [&] { some(i); });
 }
 
 void CodeBlocks::pieces(Value* begin, Value* end, unsigned lanes, std::int64_t rest,

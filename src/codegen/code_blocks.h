@@ -40,6 +40,9 @@ class CodeBlocks {
                     const std::function<void(llvm::Value* i)>& body);
   void if_true(llvm::Value* condition, const std::function<void()>& body);
   void if_else(llvm::Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise);
+  // body(item) for all items; many of them in blocks of some each, behind a condition that `always` holds: what orders
+  // memory operations within a block takes the square of their number.
+  void apart(const std::vector<std::size_t>& items, llvm::Value* always, const std::function<void(std::size_t)>& body);
   // body(i, n) for all of [begin, end), n elements at a time: `lanes` in a loop, what is left in halves, quarters and so on.
   // `rest`: the sum of those that may be left; lanes - 1 if nothing is known of the length.
   void pieces(llvm::Value* begin, llvm::Value* end, unsigned lanes, std::int64_t rest,

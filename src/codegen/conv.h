@@ -1,12 +1,13 @@
-// Convolutions by oneDNN, planned once and run many times.
+// Convolutions by oneDNN, or by products of ours where it has no code for the machine that keeps to
+// planned memory; planned once and run many times.
 //
 //   out[n, o, p] = sum over i, w of lhs[n, i, (p * stride + w * rhs_dilation - low) / lhs_dilation]
 //   * rhs[o, i, w]
 //
 // where the division is exact and inside lhs. Operands are strided views, so any order of
 // dimensions will do. A convolution whose window is larger than its result, as in gradients of
-// kernels, runs as the library's gradient of weights; one with holes in lhs, as in gradients of
-// images, as its gradient of data.
+// kernels, runs as a gradient of weights; one with holes in lhs, as in gradients of images, as a
+// gradient of data.
 #pragma once
 
 #include "base/dtype.h"
@@ -38,17 +39,16 @@ class Convolution {
  public:
   virtual ~Convolution() = default;
   virtual std::size_t scratch_bytes() const = 0;
-  // At most what the library allocates and frees by itself during a run: nothing for most
-  // convolutions.
-  virtual std::size_t hidden_bytes() const { return 0; }
   // Returns false when the library reports an error.
   virtual bool run(const void* lhs, const void* rhs, void* out, void* scratch) const noexcept = 0;
 };
 
-// False: the library has no fast code for this; the caller evaluates.
+// False: there is no fast code for this; the caller evaluates.
 bool can_convolve(const ConvSpec&);
-// One object per spec and number of threads for the process; 0: as many as libgomp starts for this
-// thread. Throws RuntimeError when can_convolve is false or the library fails.
-std::shared_ptr<const Convolution> make_convolution(const ConvSpec&, int threads = 0);
+// One object per spec and number of threads for the process. Throws RuntimeError when can_convolve
+// is false or the library fails.
+std::shared_ptr<const Convolution> make_convolution(const ConvSpec&, int threads = 1);
+// Drops those that nobody holds.
+void release_unused_convolutions();
 
 }  // namespace reprise::codegen

@@ -1,13 +1,14 @@
 #include "codegen/conv_rewrite.h"
 
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "codegen/conv_spec.h"
+#include "control/scan.h"
 #include "ops/conv.h"
 #include "ops/reduce.h"
 #include "program/trace.h"
 #include "transform/rewrite.h"
+
+#include <algorithm>
 
 namespace reprise::codegen {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t most_products = 128;
 
 // Sums are kept in this dtype: that of the evaluator, and for integers that of the result, which wraps alike.
 Dtype sum_dtype(Dtype in, Dtype out) {
-  if (!is_floating(in)) return out;
+  if (!is_floating(in)) return out == Dtype::bool_ ? Dtype::u64 : out;
   return in == Dtype::f64 || out == Dtype::f64 ? Dtype::f64 : Dtype::f32;
 }
 
@@ -36,7 +37,7 @@ class Products {
   }
 
   Array run() const {
-    const Array sum = element_count(window_) <= element_count(out_) ? by_window() : by_result();  // [groups, batch, outputs, spatial...]
+    const Array sum = summed();
     Ints order = iota_ints(sum.ndim());
     std::swap(order[0], order[1]);
     const Array by_batch = transpose(sum, order);
@@ -47,6 +48,13 @@ class Products {
 
  private:
   static constexpr std::size_t first_spatial = 3;  // of both operands
+
+  // [groups, batch, outputs, spatial...]
+  Array summed() const {
+    const std::int64_t window = element_count(window_), out = element_count(out_);
+    if (std::min(window, out) > most_products) return in_a_loop(window);
+    return window <= out ? by_window() : by_result();
+  }
 
   // Holes and borders are filled, what negative padding cuts off is gone.
   Array padded(const Array& x) const {
@@ -107,18 +115,61 @@ class Products {
     return out;
   }
 
-  // For each place of the window, what lies under it for all results at once.
+  // What lies under one place of the window for all results at once, times the kernel there:
+  // [groups, batch, spatial..., outputs].
+  static Array product_of(const Array& under, const Array& kernel) {
+    const Array matrix =
+        reshape(kernel, Shape(kernel.shape().begin(), kernel.shape().begin() + first_spatial));
+    return dot_general(under, matrix, {{2}, {2}, {1}, {0}});
+  }
   Array by_window() const {
     const Ints ones(window_.size(), 1);
     std::optional<Array> sum;
     for_each_index(window_, [&](const Shape& w) {
       const Array under = places(lhs_, multiplied(w, c_.rhs_dilation), out_, c_.strides);
-      const Array kernel = places(rhs_, w, ones, ones);
-      const Array matrix = reshape(kernel, Shape(kernel.shape().begin(), kernel.shape().begin() + first_spatial));
-      const Array product = dot_general(under, matrix, {{2}, {2}, {1}, {0}});  // [groups, batch, spatial..., outputs]
+      const Array product = product_of(under, places(rhs_, w, ones, ones));
       sum = sum ? add_p.bind1({*sum, product}) : product;
     });
     return moveaxis(*sum, sum->ndim() - 1, 2);
+  }
+  // The same for so many places that they are not written out: a scan over their numbers.
+  Array in_a_loop(std::int64_t window) const {
+    Shape sum{lhs_.shape()[1], lhs_.shape()[0]};
+    sum.insert(sum.end(), out_.begin(), out_.end());
+    sum.push_back(rhs_.shape()[1]);
+    const auto step = [&](const Arrays& x) {
+      return Arrays{add_p.bind1({x[2], product_at(x[0], x[1], x[3])})};
+    };
+    const Type sums{lhs_.dtype(), sum};
+    const Traced body = trace(step, {lhs_.type(), rhs_.type(), sums, Type{Dtype::i64, {}}},
+                              {.transform = "convolutions", .body = true});
+    const Array numbers = iota(Dtype::i64, {window}, 0);
+    const Array all = bind_scan({.consts = 2, .carry = 1, .length = window}, body.program,
+                                {lhs_, rhs_, zeros(sums), numbers})[0];
+    return moveaxis(all, all.ndim() - 1, 2);
+  }
+  // `number` counts the window's places, the last axis first.
+  Array product_at(const Array& lhs, const Array& rhs, const Array& number) const {
+    const Array zero = const_like(number, 0);
+    Arrays at_lhs(first_spatial + window_.size(), zero), at_rhs = at_lhs;
+    Ints reach(lhs.shape().begin(), lhs.shape().begin() + first_spatial),
+        one(rhs.shape().begin(), rhs.shape().begin() + first_spatial);
+    for (std::size_t d = 0; d < window_.size(); ++d) {
+      reach.push_back((out_[d] - 1) * c_.strides[d] + 1);
+      one.push_back(1);
+    }
+    Array rest = number;
+    for (std::size_t d = window_.size(); d-- > 0;) {
+      const Array size = const_like(number, static_cast<double>(window_[d]));
+      const Array place = rem(rest, size);
+      at_rhs[first_spatial + d] = place;
+      at_lhs[first_spatial + d] =
+          mul(place, const_like(number, static_cast<double>(c_.rhs_dilation[d])));
+      rest = div(rest, size);
+    }
+    const Array under =
+        places(dynamic_slice(lhs, at_lhs, reach), Ints(out_.size(), 0), out_, c_.strides);
+    return product_of(under, dynamic_slice(rhs, at_rhs, one));
   }
   // For each place of the result, all that lies under the window there.
   Array by_result() const {
@@ -144,32 +195,18 @@ class Products {
   Shape out_, window_;
 };
 
-bool is_by_products(const Conv& c, const Type& lhs, const Type& rhs) {
-  std::int64_t window = 1, out = 1;
-  for (const WindowAxis& a : c.axes(lhs.shape, rhs.shape)) {
-    window = std::min(window * a.window, most_products + 1);
-    out = std::min(out * a.out(), most_products + 1);
-  }
-  return std::min(window, out) <= most_products;
-}
-
 // -------------------------------------------------------------------------------------- the pass
 // Operands already have the dtype of the sums.
 Array convolve(const Conv& c, const Array& lhs, const Array& rhs, const Type& out) {
   if (lhs.size() == 0 || rhs.size() == 0) return zeros(Type{lhs.dtype(), out.shape});
-  if (library_spec(c.params(), lhs.type(), rhs.type(), Type{lhs.dtype(), out.shape}) || !is_by_products(c, lhs.type(), rhs.type())) {
+  if (library_spec(c.params(), lhs.type(), rhs.type(), Type{lhs.dtype(), out.shape}))
     return c(lhs, rhs);
-  }
   return Products(c, lhs, rhs).run();
 }
 
 bool is_rewritten(const Equation& e, const Type& lhs, const Type& rhs, const Type& out) {
-  if (e.prim != &conv_general_dilated_p || out.size() == 0 || lhs.dtype == Dtype::bool_) return false;
-  if (library_spec(e.params, lhs, rhs, out)) return false;
-  const Conv c(e.params);
-  const Dtype sums = sum_dtype(lhs.dtype, out.dtype);
-  if (lhs.size() == 0 || rhs.size() == 0 || is_by_products(c, lhs, rhs)) return true;
-  return sums == Dtype::f32 && sums != lhs.dtype;  // the library may take what is left
+  return e.prim == &conv_general_dilated_p && out.size() > 0 &&
+         !library_spec(e.params, lhs, rhs, out);
 }
 
 Array rewritten(const Equation& e, const Arrays& x, const Type& out) {

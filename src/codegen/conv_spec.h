@@ -10,7 +10,7 @@ namespace reprise::codegen {
 
 // Operands and result lie dense in memory.
 ConvSpec conv_spec(const Params&, const Type& lhs, const Type& rhs, const Type& out);
-// nullopt: the library has no fast code for it.
+// nullopt: there is no fast code for it.
 std::optional<ConvSpec> library_spec(const Params&, const Type& lhs, const Type& rhs, const Type& out);
 
 }  // namespace reprise::codegen

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "base/dtype.h"
+#include "base/machine.h"
 #include "codegen/code_blocks.h"
 #include "codegen/emit_rules.h"
 #include "codegen/equation_code.h"
@@ -318,8 +319,7 @@ class CumulativeEmitter {
 };
 
 bool can_emit(const EquationKernel& k) {
-  constexpr std::int64_t worth_compiling = 1024;  // elements
-  return k.in[0].size() >= worth_compiling && k.eqn->in[0].is_var();
+  return k.in[0].size() >= machine::elements_worth_code && k.eqn->in[0].is_var();
 }
 EmittedKernel emit(llvm::Module& m, const std::string& name, const EquationKernel& k, const VectorTarget& target) {
   return CumulativeEmitter(m, k, target).emit(name);

@@ -1,6 +1,6 @@
 #include "codegen/dnnl_engine.h"
 
-#include <dnnl.hpp>
+#include "codegen/dnnl_api.h"
 
 #include <algorithm>
 #include <atomic>
@@ -82,9 +82,34 @@ const dnnl::engine& dnnl_cpu() {
     if (must_avoid_amx() && std::getenv("DNNL_MAX_CPU_ISA") == nullptr) {
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
     }
+    // We keep what is used ourselves; the library would keep the code of what nobody has any more.
+    if (std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr) dnnl::set_primitive_cache_capacity(0);
     return new dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
   return engine;
+}
+
+namespace {
+
+// Neither has a destructor.
+std::mutex making;
+bool is_over = false;
+
+}  // namespace
+
+MakingPrimitives::MakingPrimitives() : lock_(making) {}
+
+bool MakingPrimitives::is_possible() const { return !is_over; }
+
+void MakingPrimitives::made(int kind) {
+  static std::uint64_t known = 0;
+  const std::uint64_t bit = std::uint64_t{1} << kind;
+  if ((known & bit) != 0) return;
+  known |= bit;
+  std::atexit([] {
+    const std::lock_guard lock(making);  // whoever is making some ends first
+    is_over = true;
+  });
 }
 
 // ------------------------------------------------------------------------------------------ chains
@@ -111,9 +136,12 @@ struct PrimitiveChain::Impl {
   std::vector<Location> places;
   std::vector<Step> steps;
   std::size_t temporary_bytes = 0, scratchpad_bytes = 0;
-  std::atomic<Handles*> spare{nullptr};
+  std::vector<std::atomic<Handles*>> spares;  // of every worker
 
-  ~Impl() { delete spare.load(); }
+  explicit Impl(int workers) : spares(static_cast<std::size_t>(workers)) {}
+  ~Impl() {
+    for (auto& spare : spares) delete spare.load();
+  }
 
   std::unique_ptr<Handles> make_handles() const {
     auto handles = std::make_unique<Handles>();
@@ -139,10 +167,7 @@ struct PrimitiveChain::Impl {
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Location& place = places[i];
       void* at = address(place.block, arguments, scratch);
-      if (dnnl_memory_set_data_handle_v2(handles.memories[i].get(), at, handles.stream.get()) !=
-          dnnl_success) {
-        return false;
-      }
+      if (!set_bytes(handles.memories[i], at, handles.stream)) return false;
     }
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const auto& operands = handles.arguments[i];
@@ -156,7 +181,7 @@ struct PrimitiveChain::Impl {
   }
 };
 
-PrimitiveChain::PrimitiveChain() : impl_(std::make_unique<Impl>()) {}
+PrimitiveChain::PrimitiveChain(int workers) : impl_(std::make_unique<Impl>(workers)) {}
 PrimitiveChain::~PrimitiveChain() = default;
 PrimitiveChain::PrimitiveChain(PrimitiveChain&&) noexcept = default;
 PrimitiveChain& PrimitiveChain::operator=(PrimitiveChain&&) noexcept = default;
@@ -183,19 +208,29 @@ void PrimitiveChain::add(const dnnl::primitive& primitive, const dnnl::memory& s
   impl_->steps.push_back({primitive, std::move(operands)});
 }
 
+void PrimitiveChain::add_copy(Block from, const dnnl::memory& from_layout, Block to,
+                              const dnnl::memory& to_layout) {
+  const dnnl::reorder::primitive_desc desc(dnnl_cpu(), from_layout.get_desc(), dnnl_cpu(),
+                                           to_layout.get_desc(), planned_scratch());
+  add(dnnl::reorder(desc), {desc.scratchpad_desc(), dnnl_cpu(), nullptr},
+      {{DNNL_ARG_FROM, place(from, from_layout)}, {DNNL_ARG_TO, place(to, to_layout)}});
+}
+
 std::size_t PrimitiveChain::scratch_bytes() const {
   return impl_->scratchpad_bytes + impl_->temporary_bytes;
 }
 
-bool PrimitiveChain::run(std::span<void* const> arguments, void* scratch) const noexcept {
-  std::unique_ptr<Impl::Handles> handles(impl_->spare.exchange(nullptr));
+bool PrimitiveChain::run(std::span<void* const> arguments, void* scratch,
+                         std::size_t worker) const noexcept {
+  std::atomic<Impl::Handles*>& spare = impl_->spares[worker];
+  std::unique_ptr<Impl::Handles> handles(spare.exchange(nullptr));
   try {
     if (handles == nullptr) handles = impl_->make_handles();
   } catch (...) {
     return false;  // no memory for the handles
   }
   const bool ok = impl_->run(*handles, arguments, scratch);
-  delete impl_->spare.exchange(handles.release());
+  delete spare.exchange(handles.release());
   return ok;
 }
 

@@ -1,10 +1,11 @@
 // What matmul and convolution share of oneDNN: the engine, and chains of primitives on memory that
-// the caller owns.
+// the caller owns. Its interface itself is in dnnl_api.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -19,16 +20,31 @@ namespace reprise::codegen {
 // The processor. The first call keeps oneDNN from AMX where tiles are announced but trap on use.
 const dnnl::engine& dnnl_cpu();
 
+// Held while primitives are made, one at a time. At the end of a process the library's own static
+// objects are destroyed before those of the user that are older, and no more can be made then; those
+// that exist still run.
+class MakingPrimitives {
+ public:
+  MakingPrimitives();
+  bool is_possible() const;
+  // After the first primitives of a kind, which bring static objects of their own to life: what is
+  // registered now for the end of the process runs before they go. Kinds: 0 to 63.
+  void made(int kind);
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
 // Primitives that run one after another:
 //
-//   run({argument 0, argument 1, ...}, scratch)
+//   run({argument 0, argument 1, ...}, scratch, worker)
 //
 // Each step reads and writes places: parts of an argument or of a temporary in the scratch.
 // Immutable once built; runs from many threads at once, each with its own scratch (64-byte
-// aligned).
+// aligned). For each of its workers it keeps what a run needs; more at once make their own.
 class PrimitiveChain {
  public:
-  PrimitiveChain();
+  explicit PrimitiveChain(int workers);
   ~PrimitiveChain();
   PrimitiveChain(PrimitiveChain&&) noexcept;
   PrimitiveChain& operator=(PrimitiveChain&&) noexcept;
@@ -50,10 +66,12 @@ class PrimitiveChain {
   };
   // The primitive's scratchpad, in user mode, is shared by all steps.
   void add(const dnnl::primitive&, const dnnl::memory& scratchpad_layout, std::vector<Operand>);
+  void add_copy(Block from, const dnnl::memory& from_layout, Block to,
+                const dnnl::memory& to_layout);
 
   std::size_t scratch_bytes() const;
   // False when the library reports an error.
-  bool run(std::span<void* const> arguments, void* scratch) const noexcept;
+  bool run(std::span<void* const> arguments, void* scratch, std::size_t worker) const noexcept;
 
  private:
   struct Impl;

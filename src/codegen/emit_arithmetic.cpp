@@ -93,6 +93,13 @@ V integer_pow(const Emission& m) {
   return y < 0 ? rounded(m, m.b.CreateFDiv(number(m, 1), result), Rounding::arithmetic) : result;
 }
 
+V one_minus_square(const Emission& m) {  // (1 + x) (1 - x); integers wrap
+  const V one = number(m, 1);
+  if (!m.floating()) return m.b.CreateSub(one, m.b.CreateMul(m.x[0], m.x[0]));
+  const V sum = m.b.CreateFAdd(one, m.x[0]);
+  return m.b.CreateFMul(sum, m.b.CreateFSub(one, m.x[0]));
+}
+
 V is_finite(const Emission& m) {
   const V infinity = number(m, std::numeric_limits<double>::infinity());
   return m.b.CreateFCmpOLT(intrinsic<Intrinsic::fabs>(m), infinity);
@@ -129,6 +136,7 @@ std::span<const RuleRow> arithmetic_rules() {
       {&rsqrt_p, rsqrt, arithmetical},
       {&square_p, square, exact},            // rounded by the rule
       {&integer_pow_p, integer_pow, exact},  // so is this
+      {&one_minus_square_p, one_minus_square, arithmetical},
       {&is_finite_p, is_finite}};
   // clang-format on
   return rows;

@@ -4,6 +4,7 @@
 #include "ops/elementwise.h"
 #include "ops/records.h"
 
+#include <llvm/IR/CallingConv.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
@@ -46,19 +47,29 @@ V joined(const Emission& m, Values parts, unsigned width) {  // a power of two o
   return width <= m.lanes ? parts[0] : lanes_in_order(m, parts[0], 0, m.lanes, width);
 }
 
+// On arm64 its functions keep more registers than others do.
+#if defined(__aarch64__)
+constexpr auto libmvec_convention = llvm::CallingConv::AArch64_VectorCall;
+#else
+constexpr auto libmvec_convention = llvm::CallingConv::C;
+#endif
+
 V call_libmvec(const Emission& m, std::string_view name, Dtype d, std::span<const V> x) {
   const auto width = static_cast<unsigned>(m.target.vector_bytes / itemsize(d));
   auto* const type = llvm::FixedVectorType::get(m.op.element_type(d), width);
   const llvm::SmallVector<llvm::Type*, 2> arguments(x.size(), type);
   llvm::Function* const function =
       declare(m, libmvec_symbol(name, d, x.size(), m.target.vector_bytes), type, arguments);
+  function->setCallingConv(libmvec_convention);
   function->setDoesNotAccessMemory();
   function->setWillReturn();
   Values parts;
   for (unsigned first = 0; first < m.lanes; first += width) {
     Values operands;
     for (const V operand : x) operands.push_back(part(m, operand, first, width));
-    parts.push_back(m.b.CreateCall(function, operands));
+    llvm::CallInst* const call = m.b.CreateCall(function, operands);
+    call->setCallingConv(libmvec_convention);
+    parts.push_back(call);
   }
   return joined(m, parts, width);
 }
@@ -89,6 +100,9 @@ V logistic(const Emission& m) {
   return m.b.CreateFDiv(one, m.b.CreateFAdd(one, exp(m, m.b.CreateFNeg(m.x[0]))));
 }
 
+V tanh(const Emission& m) {
+  return in_place(m) && !m.target.libmvec ? tanh_in_place(m) : function<"tanh">(m);
+}
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
 V erf_inv(const Emission& m) {
@@ -140,7 +154,7 @@ std::span<const RuleRow> math_rules() {
                                      {&atan_p, function<"atan">},
                                      {&sinh_p, function<"sinh">},
                                      {&cosh_p, function<"cosh">},
-                                     {&tanh_p, function<"tanh">},
+                                     {&tanh_p, tanh},
                                      {&asinh_p, function<"asinh">},
                                      {&acosh_p, function<"acosh">},
                                      {&atanh_p, function<"atanh">},

@@ -12,11 +12,12 @@
 // erf_inv give the same bits (NaNs of arithmetic may differ in sign and payload). The other
 // functions:
 //
-//   sin, cos       of f32 are code of our own where the target has fma (emit_trig.cpp), 2 ulp
+//   exp, sin, cos  of f32 are code of our own where the target has fma, 2 ulp, and tanh where it has
+//                  no libmvec besides, 0.75 ulp (emit_exp.cpp, emit_trig.cpp)
 //   libmvec        vector functions of glibc, at most 4 ulp from eval() (measured: see
 //                  tests/codegen/emit_ops_test.cpp), always of the machine's full width: the value
 //                  of an element does not depend on `lanes`, nor on the lane
-//   no libmvec     the scalar function of libm for every lane, the same bits as eval()
+//   no libmvec     the scalar function of libm for every other, lane by lane, the same bits as eval()
 //
 // In half precision, one unit in the last place. Code runs in the default floating-point
 // environment (round to nearest, subnormal numbers kept). Symbols to call are listed by

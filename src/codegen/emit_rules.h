@@ -67,6 +67,7 @@ llvm::Value* call_function(const Emission&, std::string_view name, std::span<llv
 llvm::Value* sin_in_place(const Emission&);
 llvm::Value* cos_in_place(const Emission&);
 llvm::Value* exp_in_place(const Emission&, llvm::Value* x);  // in the same block (emit_exp.cpp)
+llvm::Value* tanh_in_place(const Emission&);                 // the same
 llvm::Value* erf_inv_in_place(const Emission&);  // the same bits as inverse_erf (emit_erf_inv.cpp)
 
 // A runtime function on every lane ("fmod": lane_symbol(name, dtype)), by way of the stack.

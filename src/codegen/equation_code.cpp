@@ -9,12 +9,12 @@ namespace reprise::codegen {
 namespace {
 
 const EquationRow* row_of(const Primitive& prim) {
-  static const auto rows = [] {
-    std::unordered_map<const Primitive*, const EquationRow*> all;
+  static const auto& rows = *[] {
+    auto& all = *new std::unordered_map<const Primitive*, const EquationRow*>;
     for (const auto& family : {index_rows(), cumulative_rows(), sort_rows()}) {
       for (const EquationRow& row : family) all.emplace(row.prim, &row);
     }
-    return all;
+    return &all;
   }();
   const auto found = rows.find(&prim);
   return found == rows.end() ? nullptr : found->second;

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "base/dtype.h"
+#include "base/machine.h"
 #include "codegen/index_code.h"
 #include "codegen/index_ir.h"
 #include "ops/records.h"
@@ -123,7 +124,6 @@ void ScatterPlan::choose_split(const IndexedWindows& w) {
 }
 
 plan::Loops ScatterPlan::loops(bool in_place) const {
-  constexpr std::int64_t item_elements = 16384, fine_elements = 2048, most_fine = 8, worth_a_team = 1 << 16;
   constexpr std::int64_t look = 8;            // elements that are combined in the time an index vector is read
   constexpr std::int64_t least_columns = 256;  // bytes
   plan::Loops l;
@@ -146,11 +146,11 @@ plan::Loops ScatterPlan::loops(bool in_place) const {
       break;
   }
   const auto block = [&](std::int64_t items) { return ceil_div(ceil_div(extent, std::max<std::int64_t>(items, 1)), step) * step; };
-  l.block = block(std::min(work / item_elements, most));
+  l.block = block(std::min(work / machine::item_elements, most));
   l.items = ceil_div(extent, l.block);
-  l.fine_block = std::min(l.block, block(std::min({work / fine_elements, most, most_fine})));
+  l.fine_block = std::min(l.block, block(std::min({work / machine::fine_operations, most, machine::most_fine_parts})));
   l.fine_items = ceil_div(extent, l.fine_block);
-  l.is_worth_a_team = work >= worth_a_team;
+  l.is_worth_a_team = work >= machine::operations_worth_threads;
   return l;
 }
 

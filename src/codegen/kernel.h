@@ -35,11 +35,18 @@ struct CompiledKernel {
   std::size_t sums_bytes = 0;
 };
 
+// From the end of the process on nothing is compiled: whoever fails to must evaluate.
+bool compiler_is_gone();
+
 // What the machine offers; REPRISE_VECTOR_BYTES (16, 32, 64) asks for less.
 unsigned machine_vector_bytes();
 
-// Compiles those that no earlier call compiled, together; the result has one entry per source. Equations: those
-// for which has_code (codegen/equation_code.h) holds.
+// Compiles those that nobody holds and that were not used lately, together; the result has one entry per source.
+// Equations: those for which has_code (codegen/equation_code.h) holds.
 std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<KernelSource>&);
+// The same kernels without code to run: their loops and their memory.
+std::vector<std::shared_ptr<const CompiledKernel>> plan_kernels(const std::vector<KernelSource>&);
+// Unloads kernels that nobody holds.
+void release_unused_kernels();
 
 }  // namespace reprise::codegen

@@ -1,15 +1,20 @@
 #include "codegen/kernel_ir.h"
 
+#include "base/dtype.h"
+#include "base/work.h"
+#include "codegen/code_blocks.h"
+#include "codegen/kernel_parts.h"
+#include "codegen/kernel_passes.h"
+#include "codegen/reduce_ir.h"
+#include "codegen/turn_ir.h"
+#include "plan/memory.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <functional>
-
-#include "base/dtype.h"
-#include "codegen/code_blocks.h"
-#include "codegen/reduce_ir.h"
-#include "codegen/turn_ir.h"
+#include <optional>
 
 namespace reprise::codegen {
 namespace {
@@ -25,13 +30,21 @@ class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& m, const plan::Kernel& k, const plan::Loops& l, unsigned lanes,
                 const VectorTarget& target)
-      : m_(m), c_(m.getContext()), b_(c_), k_(k), l_(l), lanes_(lanes), op_(b_, lanes, target) {
-    find_stages();
-    find_passes();
+      : m_(m),
+        c_(m.getContext()),
+        b_(c_),
+        k_(k),
+        l_(l),
+        passes_(k),
+        lanes_(lanes),
+        target_(target),
+        op_(b_, lanes, target) {
+    find_scratch();
     find_tiles();
   }
 
   KernelMemory emit(const std::string& name) {
+    parts_ = emit_parts(m_, name, passes_, lanes_, target_, scratch_bytes_);
     emit_rows(name);
     const bool has_finish = !column_nodes_.empty();
     if (has_finish) emit_finish(name + "_finish");
@@ -40,52 +53,12 @@ class KernelEmitter {
 
  private:
   // ------------------------------------------------------------------------------- what, when
-  void find_stages() {
-    stage_ = plan::stages_of(k_);
-    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
-      if (k_.nodes[n].kind == NodeKind::column_reduce) column_nodes_.push_back(n);
-      passes_ = std::max(passes_, stage_[n] + 1);
-    }
-  }
-  bool is_full(std::size_t n) const { return !k_.nodes[n].per_row; }
-  // What a pass must produce: inputs of reductions, and stored elements.
-  std::vector<std::size_t> sinks(std::size_t pass) const {
-    std::vector<std::size_t> out;
-    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
-      const Node& node = k_.nodes[n];
-      const bool reduces = node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce;
-      if (reduces && stage_[n] == pass) out.push_back(node.in[0]);
-    }
-    for (const plan::Store& s : k_.stores) {
-      if (k_.nodes[s.node].kind != NodeKind::column_reduce && is_full(s.node) && stage_[s.node] == pass) out.push_back(s.node);
-    }
-    return out;
-  }
-  // Which pass computes a node first, and whether a later one needs it again.
-  void find_passes() {
-    first_pass_.resize(k_.nodes.size(), none);
-    spill_.resize(k_.nodes.size(), none);
-    std::size_t slots = 0;
-    for (std::size_t pass = 0; pass < passes_; ++pass) {
-      std::vector<bool> seen(k_.nodes.size(), false);
-      std::function<void(std::size_t)> need = [&](std::size_t n) {
-        if (!is_full(n) || seen[n]) return;
-        seen[n] = true;
-        const Node& node = k_.nodes[n];
-        if (node.kind == NodeKind::load) return;
-        if (first_pass_[n] != none) {
-          if (spill_[n] == none) spill_[n] = slots++;
-          return;
-        }
-        first_pass_[n] = pass;
-        for (std::size_t i : node.in) need(i);
-      };
-      for (std::size_t n : sinks(pass)) need(n);
-    }
+  bool is_full(std::size_t n) const { return passes_.is_full(n); }
+  void find_scratch() {
     const std::int64_t lanes = lanes_;
     padded_columns_ = (l_.columns + lanes - 1) / lanes * lanes;
     slot_bytes_ = static_cast<std::size_t>(padded_columns_) * 8;
-    scratch_bytes_ = slots * slot_bytes_;
+    scratch_bytes_ = passes_.spills * slot_bytes_;
     for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
       sums_at_.push_back(sums_bytes_);
       sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * padded_columns_) * 8;
@@ -113,11 +86,16 @@ class KernelEmitter {
   // --------------------------------------------------------------------------------------- rows
   void emit_rows(const std::string& name) {
     const KernelArguments given = begin_kernel(m_, b_, name);
-    std::size_t at = 0;
-    for (const plan::Load& l : k_.loads) {
-      load_pointers_.push_back(l.source == Source::memory ? code_.pointer(given.pointers, at++) : nullptr);
+    pointers_ = given.pointers;
+    for (const plan::Load& l : k_.loads)
+      pointer_at_.push_back(l.source == Source::memory ? first_store_++ : none);
+    if (k_.loads.size() + k_.stores.size() <= large_pass) {
+      for (std::size_t l = 0; l < k_.loads.size(); ++l) {
+        load_pointers_.push_back(pointer_at_[l] == none ? nullptr : load_pointer(l));
+      }
+      for (std::size_t s = 0; s < k_.stores.size(); ++s)
+        store_pointers_.push_back(store_pointer(s));
     }
-    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_pointers_.push_back(code_.pointer(given.pointers, at++));
     row_begin_ = given.row_begin;
     column_begin_ = given.column_begin;
     column_end_ = given.column_end;
@@ -132,12 +110,25 @@ class KernelEmitter {
     }
     b_.CreateRetVoid();
   }
+  // Few are read once; of many each where it is used, there are not so many registers.
+  Value* load_pointer(std::size_t l) {
+    return l < load_pointers_.size() ? load_pointers_[l] : code_.pointer(pointers_, pointer_at_[l]);
+  }
+  Value* store_pointer(std::size_t s) {
+    return s < store_pointers_.size() ? store_pointers_[s]
+                                      : code_.pointer(pointers_, first_store_ + s);
+  }
+  Value* load_row(std::size_t l) {
+    return l < load_rows_.size() ? load_rows_[l] : row_offset(l_.load_strides[l]);
+  }
   // Operands and results that lie close together along rows wait in scratch memory, turned.
   TurnedTile turned_load(std::size_t l, Value* row_end) {
-    return turned_tile(load_pointers_[l], l_.load_strides[l], k_.loads[l].dtype, load_tile(l), row_end);
+    return turned_tile(load_pointer(l), l_.load_strides[l], k_.loads[l].dtype, load_tile(l),
+                       row_end);
   }
   TurnedTile turned_store(std::size_t s, Value* row_end) {
-    return turned_tile(store_pointers_[s], l_.store_strides[s], k_.stores[s].dtype, store_tile(s), row_end);
+    return turned_tile(store_pointer(s), l_.store_strides[s], k_.stores[s].dtype, store_tile(s),
+                       row_end);
   }
   TurnedTile turned_tile(Value* memory, const Ints& strides, Dtype d, Value* tile, Value* row_end) {
     find_row(row_begin_);
@@ -172,11 +163,14 @@ class KernelEmitter {
   }
   void emit_row(Value* row) {
     find_row(row);
-    load_rows_.assign(k_.loads.size(), nullptr);
-    for (std::size_t l = 0; l < k_.loads.size(); ++l) load_rows_[l] = row_offset(l_.load_strides[l]);
+    load_rows_.clear();
+    if (!load_pointers_.empty()) {
+      for (std::size_t l = 0; l < k_.loads.size(); ++l)
+        load_rows_.push_back(row_offset(l_.load_strides[l]));
+    }
     row_values_.assign(k_.nodes.size(), nullptr);
     find_chunk();
-    for (std::size_t pass = 0; pass < passes_; ++pass) {
+    for (std::size_t pass = 0; pass < passes_.count; ++pass) {
       emit_row_values(pass);
       emit_pass(pass);
     }
@@ -188,21 +182,32 @@ class KernelEmitter {
       const Node& node = k_.nodes[n];
       if (is_full(n) || stage_[n] != pass || node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce) continue;
       if (node.kind == NodeKind::load) row_values_[n] = load_row_value(node.load);
-      else row_values_[n] = compute(node, [&](std::size_t i) { return row_values_[i]; });
+      else if (!parts_.of_row[pass])
+        row_values_[n] = compute(node, [&](std::size_t i) { return row_value(i); });
     }
+    if (parts_.of_row[pass])
+      parts_.of_row[pass]->run(b_, op_, scratch_, b_.CreateICmpSLE(row_begin_, row_),
+                               [&](std::size_t i) { return row_value(i); });
+  }
+  Value* row_value(std::size_t n) {
+    const bool in_parts = k_.nodes[n].kind == NodeKind::op && parts_.of_row[stage_[n]];
+    return in_parts ? parts_.of_row[stage_[n]]->get(b_, op_, scratch_, n) : row_values_[n];
   }
   Value* compute(const Node& node, const std::function<Value*(std::size_t)>& value) {
     std::vector<Value*> x;
     for (std::size_t i : node.in) x.push_back(value(i));
     if (node.eqn == nullptr) return x[0];
+    count_work();
     return op_.emit(*node.eqn, x, node.in_types, node.type);
   }
   Value* load_row_value(std::size_t l) {
     const plan::Load& load = k_.loads[l];
     if (load.source == Source::number) return op_.splat(load.number, load.dtype);
-    if (load.source == Source::index) return index_value(load, b_.CreateVectorSplat(lanes_, load_rows_[l]));
+    if (load.source == Source::index)
+      return index_value(load, b_.CreateVectorSplat(lanes_, load_row(l)));
     llvm::Type* type = op_.element_type(load.dtype);
-    Value* element = b_.CreateAlignedLoad(type, b_.CreateGEP(type, load_pointers_[l], load_rows_[l]), align(load.dtype));
+    Value* element = b_.CreateAlignedLoad(type, b_.CreateGEP(type, load_pointer(l), load_row(l)),
+                                          align(load.dtype));
     return op_.from_memory(b_.CreateVectorSplat(lanes_, element), load.dtype);
   }
   static llvm::Align align(Dtype d) { return llvm::Align(itemsize(d)); }
@@ -216,15 +221,17 @@ class KernelEmitter {
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const plan::Store& store = k_.stores[s];
       if (is_full(store.node) || k_.nodes[store.node].kind == NodeKind::column_reduce) continue;
-      Value* v = b_.CreateExtractElement(op_.to_memory(row_values_[store.node], store.dtype), std::uint64_t{0});
-      Value* to = b_.CreateGEP(op_.element_type(store.dtype), store_pointers_[s], row_offset(l_.store_strides[s]));
+      Value* v = b_.CreateExtractElement(op_.to_memory(row_value(store.node), store.dtype),
+                                         std::uint64_t{0});
+      Value* to = b_.CreateGEP(op_.element_type(store.dtype), store_pointer(s),
+                               row_offset(l_.store_strides[s]));
       b_.CreateAlignedStore(v, to, align(store.dtype));
     }
   }
 
   // ------------------------------------------------------------------------------------- passes
   void emit_pass(std::size_t pass) {
-    const std::vector<std::size_t> wanted = sinks(pass);
+    const std::vector<std::size_t> wanted = passes_.sinks(pass);
     if (wanted.empty()) return;
     std::vector<std::size_t> reduces;
     std::vector<Value*> start;
@@ -301,12 +308,25 @@ class KernelEmitter {
   std::vector<Value*> columns(std::size_t pass, const std::vector<std::size_t>& reduces, Value* column, Value* mask,
                               const std::vector<Value*>& sums) {
     values_.assign(k_.nodes.size(), nullptr);
-    for (std::size_t n : sinks(pass)) value(n, pass, column, mask);
+    const auto& parts = parts_.of_pass[pass];
+    const auto made = [&](std::size_t n) { return value(n, pass, column, mask); };
+    Value* const always = b_.CreateICmpSLT(column, column_end_);
+    for (std::size_t n : passes_.sinks(pass)) {
+      if (!parts || k_.nodes[n].kind == NodeKind::load) made(n);
+    }
+    // What is made in a block of its own is not there for the next.
+    const auto fresh = [&](std::size_t n) {
+      Value* const before = values_[n];
+      Value* const v = made(n);
+      values_[n] = before;
+      return v;
+    };
+    if (parts) parts->run(b_, op_, scratch_, always, fresh);
     std::vector<Value*> next;
     for (std::size_t i = 0; i < reduces.size(); ++i) {
       const Node& node = k_.nodes[reduces[i]];
       Reducer r(b_, op_, lanes_, node);
-      Value* x = r.entered(values_[node.in[0]]);
+      Value* x = r.entered(made(node.in[0]));
       if (mask != nullptr) x = b_.CreateSelect(mask, x, r.neutral());
       next.push_back(r.combine(sums[i], x));
     }
@@ -314,47 +334,45 @@ class KernelEmitter {
       const Node& node = k_.nodes[column_nodes_[c]];
       if (stage_[column_nodes_[c]] != pass) continue;
       Reducer r(b_, op_, lanes_, node);
-      accumulate(r, c, column, r.entered(values_[node.in[0]]));
+      accumulate(r, c, column, r.entered(made(node.in[0])));
     }
-    for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
-      if (spill_[n] != none && first_pass_[n] == pass) {
-        b_.CreateAlignedStore(op_.to_memory(values_[n], k_.nodes[n].type.dtype), spill_place(n, column), align(k_.nodes[n].type.dtype));
-      }
-    }
-    for (std::size_t s = 0; s < k_.stores.size(); ++s) {
-      const plan::Store& store = k_.stores[s];
-      if (is_full(store.node) && k_.nodes[store.node].kind != NodeKind::column_reduce && stage_[store.node] == pass) {
-        store_columns(s, column, mask);
-      }
-    }
+    code_.apart(passes_.spilled(pass), always, [&](std::size_t n) {
+      const Dtype d = k_.nodes[n].type.dtype;
+      b_.CreateAlignedStore(op_.to_memory(fresh(n), d), spill_place(n, column), align(d));
+    });
+    code_.apart(passes_.stores(pass), always,
+                [&](std::size_t s) { store_columns(s, fresh(k_.stores[s].node), column, mask); });
     return next;
   }
   Value* value(std::size_t n, std::size_t pass, Value* column, Value* mask) {
-    if (!is_full(n)) return row_values_[n];
+    if (!is_full(n)) return row_value(n);
     if (values_[n] != nullptr) return values_[n];
     const Node& node = k_.nodes[n];
     if (node.kind == NodeKind::load) return values_[n] = load_columns(node.load, column, mask);
-    if (first_pass_[n] != pass) {
+    if (passes_.first[n] != pass) {
       llvm::Type* type = llvm::FixedVectorType::get(op_.element_type(node.type.dtype), lanes_);
       Value* kept = b_.CreateAlignedLoad(type, spill_place(n, column), align(node.type.dtype));
       return values_[n] = op_.from_memory(kept, node.type.dtype);
     }
+    if (parts_.of_pass[pass]) return parts_.of_pass[pass]->get(b_, op_, scratch_, n);
     return values_[n] = compute(node, [&](std::size_t i) { return value(i, pass, column, mask); });
   }
   Value* spill_place(std::size_t n, Value* column) {
-    Value* slot = b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(static_cast<std::int64_t>(spill_[n] * slot_bytes_)));
+    Value* slot = b_.CreateGEP(b_.getInt8Ty(), scratch_,
+                               i64(static_cast<std::int64_t>(passes_.spill[n] * slot_bytes_)));
     return b_.CreateGEP(op_.element_type(k_.nodes[n].type.dtype), slot, column);
   }
   Value* load_columns(std::size_t l, Value* column, Value* mask) {
     const plan::Load& load = k_.loads[l];
     const std::int64_t stride = l_.load_strides[l].back();
     if (stride == 0) return load_row_value(l);
-    Value* first = b_.CreateAdd(load_rows_[l], b_.CreateMul(column, i64(stride)));
+    Value* first = b_.CreateAdd(load_row(l), b_.CreateMul(column, i64(stride)));
     if (load.source == Source::index) return index_value(load, b_.CreateAdd(b_.CreateVectorSplat(lanes_, first), steps(stride)));
     llvm::Type* element = op_.element_type(load.dtype);
     auto* type = llvm::FixedVectorType::get(element, lanes_);
     const bool turned = l_.turned_loads[l];
-    Value* from = turned ? in_tile(load_tile(l), element, column) : b_.CreateGEP(element, load_pointers_[l], first);
+    Value* from = turned ? in_tile(load_tile(l), element, column)
+                         : b_.CreateGEP(element, load_pointer(l), first);
     Value* v = nullptr;
     if (stride != 1 && !turned) {
       Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
@@ -366,14 +384,15 @@ class KernelEmitter {
     }
     return op_.from_memory(v, load.dtype);
   }
-  void store_columns(std::size_t s, Value* column, Value* mask) {
+  void store_columns(std::size_t s, Value* value, Value* column, Value* mask) {
     const plan::Store& store = k_.stores[s];
-    Value* v = op_.to_memory(values_[store.node], store.dtype);
+    Value* v = op_.to_memory(value, store.dtype);
     const std::int64_t stride = l_.store_strides[s].back();
     llvm::Type* element = op_.element_type(store.dtype);
     Value* first = b_.CreateAdd(row_offset(l_.store_strides[s]), b_.CreateMul(column, i64(stride)));
     const bool turned = l_.turned_stores[s];
-    Value* to = turned ? in_tile(store_tile(s), element, column) : b_.CreateGEP(element, store_pointers_[s], first);
+    Value* to = turned ? in_tile(store_tile(s), element, column)
+                       : b_.CreateGEP(element, store_pointer(s), first);
     if (stride != 1 && l_.columns != 1 && !turned) {
       Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
       b_.CreateMaskedScatter(v, b_.CreateGEP(element, to, steps(stride)), align(store.dtype), all);
@@ -413,12 +432,11 @@ class KernelEmitter {
   void emit_finish(const std::string& name) {
     llvm::Function* f = new_function(m_, b_, name, {code_.pointer_type(), code_.pointer_type()});
     sums_ = f->getArg(1);
-    std::size_t first_store = static_cast<std::size_t>(
-        std::count_if(k_.loads.begin(), k_.loads.end(), [](const plan::Load& l) { return l.source == Source::memory; }));
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const auto at = std::find(column_nodes_.begin(), column_nodes_.end(), k_.stores[s].node);
       if (at == column_nodes_.end()) continue;
-      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype, code_.pointer(f->getArg(0), first_store + s));
+      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype,
+                 code_.pointer(f->getArg(0), first_store_ + s));
     }
     b_.CreateRetVoid();
   }
@@ -441,21 +459,28 @@ class KernelEmitter {
     });
   }
 
-  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  static constexpr std::size_t none = KernelPasses::none;
   llvm::Module& m_;
   llvm::LLVMContext& c_;
   llvm::IRBuilder<> b_;
   CodeBlocks code_{b_};
   const plan::Kernel& k_;
   const plan::Loops& l_;
+  const KernelPasses passes_;
+  const std::vector<std::size_t>&stage_ = passes_.stage, &column_nodes_ = passes_.column_nodes;
   unsigned lanes_;
+  const VectorTarget& target_;
   OpEmitter op_;
-  std::vector<std::size_t> stage_, first_pass_, spill_, column_nodes_, sums_at_;
-  std::size_t passes_ = 1, slot_bytes_ = 0, scratch_bytes_ = 0, sums_bytes_ = 0;
+  std::vector<std::size_t> sums_at_;
+  std::size_t slot_bytes_ = 0, scratch_bytes_ = 0, sums_bytes_ = 0;
   std::int64_t padded_columns_ = 0;
   std::vector<std::int64_t> load_tile_at_, store_tile_at_;
+  PassParts parts_;
+  std::vector<std::size_t> pointer_at_;  // of every load
+  std::size_t first_store_ = 0;          // pointers of stores follow
   std::vector<Value*> load_pointers_, store_pointers_, load_rows_, row_index_, row_values_, values_;
-  Value *row_ = nullptr, *row_begin_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr, *scratch_ = nullptr, *sums_ = nullptr;
+  Value *row_ = nullptr, *row_begin_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr,
+        *scratch_ = nullptr, *sums_ = nullptr, *pointers_ = nullptr;
   Value *chunk_ = nullptr, *first_row_of_chunk_ = nullptr;
 };
 

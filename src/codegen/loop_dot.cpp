@@ -75,9 +75,12 @@ class LoopDot final : public Matmul {
   std::int64_t products_ = 1;
 };
 
-// Products are summed as the plain evaluator sums them: halves in float, integers so that they wrap.
+// Products are summed as the plain evaluator sums them: halves in float, integers so that they
+// wrap; in 32 bits where the result has no more.
 template <class T>
-using Sum = std::conditional_t<std::is_integral_v<T>, std::uint64_t, Compute<T>>;
+using Wrapping = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
+template <class T>
+using Sum = std::conditional_t<std::is_integral_v<T>, Wrapping<T>, Compute<T>>;
 
 template <class T, class Out>
 std::shared_ptr<const Matmul> make(const MatmulSpec& s) {

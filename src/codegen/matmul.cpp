@@ -1,22 +1,22 @@
-// A spec becomes a chain of primitives: which operands to copy, and whether to compute c^T = b^T
-// a^T, is chosen by the bytes copied; matmul_calls.h cuts the product into calls.
+// Floats are multiplied by tiles (tiled_dot.h). A spec of halves becomes calls of the library on one
+// thread each (matmul_calls.h), with copies around them: which operands to copy, and whether to compute
+// c^T = b^T a^T, is chosen by the bytes copied. Where the library has no code for the processor's own
+// products of halves, they are widened (widened_dot.h).
 #include "codegen/matmul.h"
 
 #include "base/error.h"
-#include "base/memory.h"
+#include "codegen/dnnl_api.h"
 #include "codegen/dnnl_engine.h"
-#include "codegen/gemm_parts.h"
 #include "codegen/matmul_calls.h"
 #include "codegen/openmp.h"
-
-#include <dnnl.hpp>
+#include "codegen/pool.h"
+#include "codegen/primitive_cache.h"
+#include "codegen/tiled_dot.h"
+#include "codegen/widened_dot.h"
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <optional>
-#include <string_view>
-#include <unordered_map>
 
 namespace reprise::codegen {
 namespace {
@@ -24,8 +24,8 @@ namespace {
 using Ints = std::vector<std::int64_t>;
 using Layout = dnnl::memory::desc;
 using Block = PrimitiveChain::Block;
-enum Argument : std::size_t { arg_a, arg_b, arg_bias, arg_c, arg_copies };  // copies of a, b and c
-using Arguments = std::array<void*, 7>;
+enum Argument : std::size_t { arg_a, arg_b, arg_bias, arg_c };
+using Arguments = std::array<void*, 4>;
 
 std::optional<dnnl::memory::data_type> library_type(Dtype d) {
   if (d == Dtype::f32) return dnnl::memory::data_type::f32;
@@ -58,34 +58,100 @@ Layout bias_layout(const MatmulSpec& s) {
 
 dnnl::memory no_bytes(const Layout& l) { return {l, dnnl_cpu(), nullptr}; }
 
-dnnl::primitive_attr planned_scratch() {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  return attributes;
-}
-
 using ProductDesc = dnnl::matmul::primitive_desc;
 
-std::optional<ProductDesc> product_desc(const MatmulSpec& s, int threads) try {
-  const TeamScope team(threads);
+std::optional<ProductDesc> product_desc(const MatmulSpec& s) try {
   dnnl::primitive_attr attributes = planned_scratch();
   dnnl::post_ops after;
   if (s.accumulate) after.append_sum(1.0f);
   attributes.set_post_ops(after);
-  const auto desc = s.bias
-                        ? dnnl::matmul::desc(a_layout(s), b_layout(s), bias_layout(s), c_layout(s))
-                        : dnnl::matmul::desc(a_layout(s), b_layout(s), c_layout(s));
-  return ProductDesc(desc, attributes, dnnl_cpu());
-} catch (const dnnl::error&) {
+  const Layout a = a_layout(s), b = b_layout(s), c = c_layout(s);
+  return s.bias ? describe<dnnl::matmul>(dnnl_cpu(), attributes, a, b, bias_layout(s), c)
+                : describe<dnnl::matmul>(dnnl_cpu(), attributes, a, b, c);
+} catch (const dnnl::error& error) {
+  if (error.status == dnnl_out_of_memory) throw;
   return std::nullopt;  // no implementation for these types or strides
 }
 
+// ----------------------------------------------------------------------------------------- choices
+enum Copies : unsigned { copy_a = 1, copy_b = 2, copy_c = 4, all_copies = 8 };
+
+struct Choice {
+  bool is_swapped = false;
+  unsigned copies = 0;  // operands that go through a dense temporary
+  std::vector<MatmulCall> calls;
+  std::int64_t copied_elements = 0;
+};
+
+MatmulSpec after_copies(MatmulSpec s, unsigned copies) {
+  if ((copies & copy_a) != 0) s.a_strides = dense_strides(s.batch, s.a_strides, s.m, s.k);
+  if ((copies & copy_b) != 0) s.b_strides = dense_strides(s.batch, s.b_strides, s.k, s.n);
+  if ((copies & copy_c) != 0) s.c_strides = dense_strides(s.batch, s.c_strides, s.m, s.n);
+  return s;
+}
+
+// Parts of one product often have the same right operand: then it is copied once for all of them.
+bool shares_b(const std::vector<MatmulCall>& calls) {
+  return calls.size() > 1 && std::all_of(calls.begin(), calls.end(), [](const MatmulCall& c) {
+           return c.b == 0 && c.spec.batch.empty();
+         });
+}
+
+std::int64_t copied_elements(const Choice& choice) {
+  std::int64_t sum = 0;
+  const auto count = [](const MatmulSpec& s, const Ints& strides, std::int64_t matrix) {
+    for (std::size_t d = 0; d < s.batch.size(); ++d) matrix *= strides[d] == 0 ? 1 : s.batch[d];
+    return matrix;
+  };
+  for (const MatmulCall& call : choice.calls) {
+    const MatmulSpec& s = call.spec;
+    const bool has_own_b = &call == &choice.calls.front() || !shares_b(choice.calls);
+    if ((choice.copies & copy_a) != 0) sum += count(s, s.a_strides, s.m * s.k);
+    if ((choice.copies & copy_b) != 0 && has_own_b) sum += count(s, s.b_strides, s.k * s.n);
+    if ((choice.copies & copy_c) != 0) sum += count(s, s.c_strides, s.m * s.n);
+  }
+  return sum;
+}
+
+bool takes(const Choice& choice) {
+  const auto takes_it = [&](const MatmulCall& call) {
+    const auto desc = product_desc(after_copies(call.spec, choice.copies));
+    return desc && keeps_to_scratchpad(*desc);
+  };
+  std::vector<MatmulSpec> seen;
+  return std::all_of(choice.calls.begin(), choice.calls.end(), [&](const MatmulCall& call) {
+    if (std::find(seen.begin(), seen.end(), call.spec) != seen.end()) return true;
+    seen.push_back(call.spec);
+    return takes_it(call);
+  });
+}
+
+std::optional<Choice> choose(const MatmulSpec& s) {
+  std::vector<Choice> choices;
+  for (const bool swap : {false, true}) {
+    if (swap && s.bias) continue;  // the library adds a bias along columns only
+    const std::vector<MatmulCall> calls = library_calls(swap ? swapped(s) : s);
+    for (unsigned copies = 0; copies < all_copies; ++copies) {
+      Choice choice{swap, copies, calls, 0};
+      choice.copied_elements = copied_elements(choice);
+      choices.push_back(std::move(choice));
+    }
+  }
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& x, const Choice& y) {
+    return x.copied_elements < y.copied_elements;
+  });
+  for (Choice& choice : choices) {
+    if (takes(choice)) return std::move(choice);
+  }
+  return std::nullopt;
+}
+
+// ------------------------------------------------------------------------------------------ chains
 // The two ends of a copy, in as few dimensions as both allow.
 struct Copy {
   Layout from, to;
 };
-std::optional<Copy> copy_layouts(Dtype dtype, Ints batch, Ints from, Ints to, std::int64_t rows,
-                                 std::int64_t columns) {
+Copy copy_of(Dtype dtype, Ints batch, Ints from, Ints to, std::int64_t rows, std::int64_t columns) {
   for (std::size_t d = batch.size(); d-- > 0;) {
     const bool is_last = d + 1 == batch.size();
     const bool stays = batch[d] == 1 || from[d] == 0;
@@ -96,246 +162,160 @@ std::optional<Copy> copy_layouts(Dtype dtype, Ints batch, Ints from, Ints to, st
     if (!stays) batch[d + 1] *= batch[d];
     for (Ints* x : {&batch, &from, &to}) x->erase(x->begin() + static_cast<std::ptrdiff_t>(d));
   }
-  if (batch.size() + 2 > DNNL_MAX_NDIMS) return std::nullopt;
-  return Copy{layout(dtype, batch, from, rows, columns), layout(dtype, batch, to, rows, columns)};
+  return {layout(dtype, batch, from, rows, columns), layout(dtype, batch, to, rows, columns)};
 }
 
-// ----------------------------------------------------------------------------------------- choices
-// brgemm keeps to the scratchpad. The older gemm is here for processors that have no other: it
-// allocates for itself, and its bits depend on the number of threads unless that is one. What it
-// does better than brgemm never comes here (gemm_parts.h).
-enum class Entry { brgemm, gemm };
-
-struct Choice {
-  Entry entry = Entry::brgemm;
-  bool is_swapped = false;
-  std::optional<Copy> copy_a, copy_b, copy_c;  // between the operand and a dense temporary
-  std::int64_t copied_elements = 0;
-  MatmulSpec spec;  // of the product after copying
-};
-
-std::optional<Choice> make_choice(const MatmulSpec& original, bool swap, unsigned copies) {
-  Choice choice;
-  choice.is_swapped = swap;
-  choice.spec = swap ? swapped(original) : original;
-  MatmulSpec& s = choice.spec;
-  const auto copy = [&](Dtype dtype, Ints& strides, std::int64_t rows, std::int64_t columns) {
-    Ints dense = dense_strides(s.batch, strides, rows, columns);
-    auto layouts = copy_layouts(dtype, s.batch, strides, dense, rows, columns);
-    if (layouts) {
-      choice.copied_elements += static_cast<std::int64_t>(layouts->to.get_size() / itemsize(dtype));
-    }
-    strides = std::move(dense);
-    return layouts;
-  };
-  const bool a = (copies & 1u) != 0, b = (copies & 2u) != 0, c = (copies & 4u) != 0;
-  if (a) choice.copy_a = copy(s.dtype, s.a_strides, s.m, s.k);
-  if (b) choice.copy_b = copy(s.dtype, s.b_strides, s.k, s.n);
-  if (c) choice.copy_c = copy(s.result, s.c_strides, s.m, s.n);
-  if (a != choice.copy_a.has_value() || b != choice.copy_b.has_value() ||
-      c != choice.copy_c.has_value()) {
-    return std::nullopt;
+void add_product(PrimitiveChain& chain, const MatmulSpec& s, Block a, Block b, Block c) {
+  const auto desc = product_desc(s);
+  if (!desc) fail<RuntimeError>("matmul: oneDNN refuses a part of a product that it takes");
+  std::vector<PrimitiveChain::Operand> operands{
+      {DNNL_ARG_SRC, chain.place(a, no_bytes(a_layout(s)))},
+      {DNNL_ARG_WEIGHTS, chain.place(b, no_bytes(b_layout(s)))},
+      {DNNL_ARG_DST, chain.place(c, no_bytes(c_layout(s)))}};
+  if (s.bias) {
+    const Block bias = PrimitiveChain::argument(arg_bias);
+    operands.push_back({DNNL_ARG_BIAS, chain.place(bias, no_bytes(bias_layout(s)))});
   }
-  return choice;
+  chain.add(dnnl::matmul(*desc), no_bytes(desc->scratchpad_desc()), std::move(operands));
 }
-
-bool takes(const Choice& choice, Entry entry, int threads) {
-  const bool is_brgemm = entry == Entry::brgemm;
-  const auto calls = is_brgemm ? ordered_calls(choice.spec) : independent_calls(choice.spec);
-  const MatmulSpec& s = calls.front().spec;
-  const auto desc = product_desc(s, is_brgemm ? undivided_threads(s, threads) : 1);
-  return desc && std::string_view(desc->impl_info_str()).find(is_brgemm ? "brg" : "gemm:") !=
-                     std::string_view::npos;
-}
-
-std::optional<Choice> choose(const MatmulSpec& s, int threads) {
-  std::vector<Choice> choices;
-  for (const bool swap : {false, true}) {
-    if (swap && s.bias) continue;  // the library adds a bias along columns only
-    for (unsigned copies = 0; copies < 8; ++copies) {
-      if (auto choice = make_choice(s, swap, copies)) choices.push_back(std::move(*choice));
-    }
-  }
-  std::stable_sort(choices.begin(), choices.end(), [](const Choice& x, const Choice& y) {
-    return x.copied_elements < y.copied_elements;
-  });
-  for (const Entry entry : {Entry::brgemm, Entry::gemm}) {
-    for (Choice& choice : choices) {
-      if (!takes(choice, entry, threads)) continue;
-      choice.entry = entry;
-      return std::move(choice);
-    }
-  }
-  return std::nullopt;
-}
-
-// ------------------------------------------------------------------------------------------ chains
-// Steps of one chain, made for a number of threads.
-class ChainBuilder {
- public:
-  explicit ChainBuilder(int threads) : threads_(threads) {}
-
-  Block copied(Block from, const std::optional<Copy>& layouts) {
-    if (!layouts) return from;
-    const Block to = chain_.temporary(layouts->to.get_size());
-    copy(from, layouts->from, to, layouts->to);
-    return to;
-  }
-  Block temporary(const Layout& layout) { return chain_.temporary(layout.get_size()); }
-  void copy(Block from, const Layout& from_layout, Block to, const Layout& to_layout) {
-    const TeamScope team(threads_);
-    const dnnl::reorder::primitive_desc desc(dnnl_cpu(), from_layout, dnnl_cpu(), to_layout,
-                                             planned_scratch());
-    chain_.add(dnnl::reorder(desc), no_bytes(desc.scratchpad_desc()),
-               {{DNNL_ARG_FROM, chain_.place(from, no_bytes(from_layout))},
-                {DNNL_ARG_TO, chain_.place(to, no_bytes(to_layout))}});
-  }
-  void multiply(const MatmulCall& call, Block a, Block b, Block c) {
-    const MatmulSpec& s = call.spec;
-    make_product(s);
-    const auto size = static_cast<std::int64_t>(itemsize(s.dtype));
-    const auto result_size = static_cast<std::int64_t>(itemsize(s.result));
-    std::vector<PrimitiveChain::Operand> operands{
-        {DNNL_ARG_SRC, chain_.place(a, no_bytes(a_layout(s)), call.a * size)},
-        {DNNL_ARG_WEIGHTS, chain_.place(b, no_bytes(b_layout(s)), call.b * size)},
-        {DNNL_ARG_DST, chain_.place(c, no_bytes(c_layout(s)), call.c * result_size)}};
-    if (s.bias) {
-      const Block bias = PrimitiveChain::argument(arg_bias);
-      operands.push_back({DNNL_ARG_BIAS, chain_.place(bias, no_bytes(bias_layout(s)))});
-    }
-    chain_.add(product_, no_bytes(product_scratch_), std::move(operands));
-  }
-  PrimitiveChain finish() { return std::move(chain_); }
-
- private:
-  // Calls in a row often share the primitive.
-  void make_product(const MatmulSpec& s) {
-    if (product_ && product_spec_ == s) return;
-    const int threads = undivided_threads(s, threads_);
-    const auto desc = product_desc(s, threads);
-    if (!desc) fail<RuntimeError>("matmul: oneDNN refuses a part of a product that it takes");
-    const TeamScope team(threads);
-    product_ = dnnl::matmul(*desc);
-    product_scratch_ = desc->scratchpad_desc();
-    product_spec_ = s;
-  }
-
-  const int threads_;
-  PrimitiveChain chain_;
-  dnnl::matmul product_;
-  Layout product_scratch_;
-  MatmulSpec product_spec_;
-};
 
 // a' = copy of a; b' = copy of b; c' = copy of c; c' (+)= a' b'; c = copy of c'
-PrimitiveChain ordered_chain(const Choice& choice, int threads) {
-  ChainBuilder chain(threads);
-  const Block a =
-      chain.copied(PrimitiveChain::argument(choice.is_swapped ? arg_b : arg_a), choice.copy_a);
-  const Block b =
-      chain.copied(PrimitiveChain::argument(choice.is_swapped ? arg_a : arg_b), choice.copy_b);
+PrimitiveChain part_chain(const MatmulSpec& s, unsigned copies, int workers) {
+  PrimitiveChain chain(workers);
+  const MatmulSpec dense = after_copies(s, copies);
+  Block a = PrimitiveChain::argument(arg_a), b = PrimitiveChain::argument(arg_b);
   const Block result = PrimitiveChain::argument(arg_c);
-  const auto& copy_c = choice.copy_c;
-  Block c = result;
-  if (copy_c) {
-    c = choice.spec.accumulate ? chain.copied(result, copy_c) : chain.temporary(copy_c->to);
+  const auto copied = [&](Block from, const Copy& ends) {
+    const Block to = chain.temporary(ends.to.get_size());
+    chain.add_copy(from, no_bytes(ends.from), to, no_bytes(ends.to));
+    return to;
+  };
+  if ((copies & copy_a) != 0) {
+    a = copied(a, copy_of(s.dtype, s.batch, s.a_strides, dense.a_strides, s.m, s.k));
   }
-  for (const MatmulCall& call : ordered_calls(choice.spec)) chain.multiply(call, a, b, c);
-  if (copy_c) chain.copy(c, copy_c->to, result, copy_c->from);
-  return chain.finish();
+  if ((copies & copy_b) != 0) {
+    b = copied(b, copy_of(s.dtype, s.batch, s.b_strides, dense.b_strides, s.k, s.n));
+  }
+  if ((copies & copy_c) == 0) {
+    add_product(chain, dense, a, b, result);
+    return chain;
+  }
+  const Copy ends = copy_of(s.result, s.batch, s.c_strides, dense.c_strides, s.m, s.n);
+  const Block c = s.accumulate ? copied(result, ends) : chain.temporary(ends.to.get_size());
+  add_product(chain, dense, a, b, c);
+  chain.add_copy(c, no_bytes(ends.to), result, no_bytes(ends.from));
+  return chain;
 }
 
-// By brgemm, which brings its own threads.
-class Product final : public Matmul {
+// Parts that are alike have one chain, which runs on other places for each.
+class ChainParts {
  public:
-  Product(const Choice& choice, int threads)
-      : threads_(threads),
-        serial_(ordered_chain(choice, 1)),
-        parallel_(threads > 1 ? ordered_chain(choice, threads) : PrimitiveChain()) {}
+  struct Start {
+    std::int64_t a = 0, b = 0, bias = 0, c = 0;  // bytes
+  };
+  explicit ChainParts(int threads) : threads_(threads) {}
 
-  std::size_t scratch_bytes() const override {
-    return std::max(serial_.scratch_bytes(), parallel_.scratch_bytes());
+  void add(const MatmulSpec& s, unsigned copies, const Start& start) {
+    const auto known = std::find(specs_.begin(), specs_.end(), s);
+    parts_.push_back({static_cast<std::size_t>(known - specs_.begin()), start});
+    if (known != specs_.end()) return;
+    specs_.push_back(s);
+    add_chain(part_chain(s, copies, threads_));
   }
-  bool run(const void* a, const void* b, const void* bias, void* c,
-           void* scratch) const noexcept override {
-    const Arguments arguments{const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias),
-                              c};
-    const bool alone = threads_ == 1 || team_size(threads_) < threads_;
-    const TeamScope team(alone ? 1 : threads_);
-    return (alone ? serial_ : parallel_).run(arguments, scratch);
+  // Copies rows of b.
+  void add_copy_of(const Copy& ends, const Start& start) {
+    PrimitiveChain chain(threads_);
+    chain.add_copy(PrimitiveChain::argument(arg_b), no_bytes(ends.from),
+                   PrimitiveChain::argument(arg_c), no_bytes(ends.to));
+    parts_.push_back({chains_.size(), start});
+    add_chain(std::move(chain));
+  }
+  std::size_t scratch_bytes() const { return stride_ * static_cast<std::size_t>(workers()); }
+  bool run(const Arguments& arguments, std::byte* scratch) const noexcept {
+    return share_parts(workers(), std::ssize(parts_), [&](std::int64_t worker, std::int64_t i) {
+      const auto& [kind, start] = parts_[static_cast<std::size_t>(i)];
+      Arguments moved = arguments;
+      const auto move = [&](Argument x, std::int64_t by) {
+        moved[x] = static_cast<std::byte*>(moved[x]) + by;
+      };
+      move(arg_a, start.a);
+      move(arg_b, start.b);
+      if (moved[arg_bias] != nullptr) move(arg_bias, start.bias);
+      move(arg_c, start.c);
+      const auto own = static_cast<std::size_t>(worker);
+      return chains_[kind].run(moved, scratch + own * stride_, own);
+    });
+  }
+  int workers() const {
+    return static_cast<int>(std::min<std::int64_t>(threads_, std::ssize(parts_)));
   }
 
  private:
+  void add_chain(PrimitiveChain chain) {
+    stride_ = std::max(stride_, (chain.scratch_bytes() + 63) / 64 * 64);
+    chains_.push_back(std::move(chain));
+  }
+  struct Part {
+    std::size_t kind;
+    Start start;
+  };
   int threads_;
-  PrimitiveChain serial_;    // also for runs inside a parallel region
-  PrimitiveChain parallel_;  // made for exactly threads_ threads
+  std::vector<MatmulSpec> specs_;
+  std::vector<PrimitiveChain> chains_;
+  std::vector<Part> parts_;
+  std::size_t stride_ = 0;  // of a thread's scratch
 };
 
-// By gemm, in parts of one thread each, between copies of operands that gemm cannot use where they
-// are.
 class ProductInParts final : public Matmul {
  public:
-  ProductInParts(const Choice& choice, int threads) : threads_(threads) {
-    ChainBuilder before(1), after(1);
-    const Block a = PrimitiveChain::argument(choice.is_swapped ? arg_b : arg_a);
-    const Block b = PrimitiveChain::argument(choice.is_swapped ? arg_a : arg_b);
-    const Block c = PrimitiveChain::argument(arg_c);
-    const Block part_a = copied(0, a, choice.copy_a, true, before);
-    const Block part_b = copied(1, b, choice.copy_b, true, before);
-    const Block part_c = copied(2, c, choice.copy_c, choice.spec.accumulate, before);
-    if (choice.copy_c) after.copy(part_c, choice.copy_c->to, c, choice.copy_c->from);
-    before_ = before.finish();
-    after_ = after.finish();
-    for (const MatmulCall& call : independent_calls(choice.spec)) {
-      ChainBuilder chain(1);
-      chain.multiply(call, part_a, part_b, part_c);
-      parts_.push_back(chain.finish());
-      part_scratch_ = std::max(part_scratch_, parts_.back().scratch_bytes());
+  ProductInParts(const Choice& choice, int threads)
+      : is_swapped_(choice.is_swapped), copies_(threads), parts_(threads) {
+    unsigned copies = choice.copies;
+    const MatmulSpec& first = choice.calls.front().spec;
+    if ((copies & copy_b) != 0 && shares_b(choice.calls)) {
+      copies &= ~copy_b;
+      copy_right_operand(first);
     }
-    part_scratch_ = std::max({part_scratch_, before_.scratch_bytes(), after_.scratch_bytes()});
+    const auto size = static_cast<std::int64_t>(itemsize(first.dtype));
+    const auto result_size = static_cast<std::int64_t>(itemsize(first.result));
+    for (const MatmulCall& call : choice.calls) {
+      MatmulSpec s = call.spec;
+      if (b_bytes_ != 0) s.b_strides = {s.n, 1};
+      parts_.add(s, copies,
+                 {call.a * size, call.b * size, call.bias * result_size, call.c * result_size});
+    }
   }
   std::size_t scratch_bytes() const override {
-    return copy_bytes_[0] + copy_bytes_[1] + copy_bytes_[2] +
-           part_scratch_ * static_cast<std::size_t>(threads_);
-  }
-  std::size_t hidden_bytes() const override {
-    constexpr std::size_t most_per_thread = 4u << 20;  // measured over sizes and orders: 3.6 MiB
-    return most_per_thread * static_cast<std::size_t>(threads_);
+    return b_bytes_ + std::max(copies_.scratch_bytes(), parts_.scratch_bytes());
   }
   bool run(const void* a, const void* b, const void* bias, void* c,
            void* scratch) const noexcept override {
+    if (is_swapped_) std::swap(a, b);
     Arguments arguments{const_cast<void*>(a), const_cast<void*>(b), const_cast<void*>(bias), c};
-    auto* own = static_cast<std::byte*>(scratch);
-    for (std::size_t i = 0; i < 3; ++i) {
-      arguments[arg_copies + i] = own;
-      own += copy_bytes_[i];
+    auto* const own = static_cast<std::byte*>(scratch) + b_bytes_;
+    const OneLibraryThread one;
+    if (b_bytes_ != 0) {
+      if (!copies_.run({nullptr, arguments[arg_b], nullptr, scratch}, own)) return false;
+      arguments[arg_b] = scratch;
     }
-    const LibraryMemory library(hidden_bytes());
-    const TeamScope team(1);
-    if (!before_.run(arguments, own)) return false;
-    const auto run_part = [&](std::int64_t worker, std::int64_t i) {
-      std::byte* const of_worker = own + static_cast<std::size_t>(worker) * part_scratch_;
-      return parts_[static_cast<std::size_t>(i)].run(arguments, of_worker);
-    };
-    const bool ok = share_parts(threads_, static_cast<std::int64_t>(parts_.size()), run_part);
-    return after_.run(arguments, own) && ok;
+    return parts_.run(arguments, own);
   }
 
  private:
-  Block copied(std::size_t i, Block from, const std::optional<Copy>& layouts, bool reads,
-               ChainBuilder& before) {
-    if (!layouts) return from;
-    copy_bytes_[i] = (layouts->to.get_size() + 63) / 64 * 64;
-    const Block to = PrimitiveChain::argument(arg_copies + i);
-    if (reads) before.copy(from, layouts->from, to, layouts->to);
-    return to;
+  void copy_right_operand(const MatmulSpec& s) {
+    constexpr std::int64_t pieces = 8;
+    const auto size = static_cast<std::int64_t>(itemsize(s.dtype));
+    const std::int64_t step = (s.k + pieces - 1) / pieces;
+    for (std::int64_t k = 0; k < s.k; k += step) {
+      copies_.add_copy_of(copy_of(s.dtype, {}, s.b_strides, {s.n, 1}, std::min(step, s.k - k), s.n),
+                          {0, k * s.b_strides[0] * size, 0, k * s.n * size});
+    }
+    b_bytes_ = (static_cast<std::size_t>(s.k * s.n * size) + 63) / 64 * 64;
   }
 
-  int threads_;
-  std::array<std::size_t, 3> copy_bytes_{};
-  PrimitiveChain before_, after_;
-  std::vector<PrimitiveChain> parts_;
-  std::size_t part_scratch_ = 0;
+  bool is_swapped_;
+  std::size_t b_bytes_ = 0;  // of a copy for all parts
+  ChainParts copies_, parts_;
 };
 
 // ------------------------------------------------------------------------------------- empty sums
@@ -346,11 +326,11 @@ class EmptySum final : public Matmul {
   std::size_t scratch_bytes() const override { return 0; }
   bool run(const void*, const void*, const void* bias, void* c, void*) const noexcept override {
     if (result_is_empty(s_)) return true;
-    if (s_.result == Dtype::f32) {
-      fill(static_cast<const float*>(bias), static_cast<float*>(c), 0);
-    } else {
-      fill(static_cast<const BFloat16*>(bias), static_cast<BFloat16*>(c), 0);
-    }
+    const auto fill_all = [&]<class T>(T* to) { fill(static_cast<const T*>(bias), to, 0); };
+    if (s_.result == Dtype::f64) fill_all(static_cast<double*>(c));
+    else if (s_.result == Dtype::f32) fill_all(static_cast<float*>(c));
+    else if (s_.result == Dtype::bf16) fill_all(static_cast<BFloat16*>(c));
+    else fill_all(static_cast<Float16*>(c));
     return true;
   }
 
@@ -364,8 +344,8 @@ class EmptySum final : public Matmul {
     for (std::int64_t i = 0; i < s_.m; ++i) {
       for (std::int64_t j = 0; j < s_.n; ++j) {
         T& x = c[i * s_.c_strides[d] + j * s_.c_strides[d + 1]];
-        float value = s_.accumulate ? static_cast<float>(x) : 0.0f;
-        if (s_.bias) value += static_cast<float>(bias[j]);
+        Compute<T> value = s_.accumulate ? static_cast<Compute<T>>(x) : Compute<T>{0};
+        if (s_.bias) value += static_cast<Compute<T>>(bias[j]);
         x = T(value);
       }
     }
@@ -374,19 +354,13 @@ class EmptySum final : public Matmul {
 };
 
 // ------------------------------------------------------------------------------------------- cache
-struct Key {
-  MatmulSpec spec;
-  int threads;
-  bool operator==(const Key&) const = default;
-};
-struct KeyHash {
-  std::size_t operator()(const Key& key) const {
-    std::size_t h = static_cast<std::size_t>(key.threads);
+struct SpecHash {
+  std::size_t operator()(const MatmulSpec& s) const {
+    std::size_t h = 0;
     const auto mix = [&](std::int64_t x) {
       h = (h ^ static_cast<std::size_t>(x)) * 0x9e3779b97f4a7c15u;
       h ^= h >> 29;
     };
-    const MatmulSpec& s = key.spec;
     for (const Ints* x : {&s.batch, &s.a_strides, &s.b_strides, &s.c_strides}) {
       for (std::int64_t v : *x) mix(v);
     }
@@ -398,39 +372,42 @@ struct KeyHash {
 };
 
 std::shared_ptr<const Matmul> build(const MatmulSpec& s, int threads) {
-  if (!is_well_formed(s)) return nullptr;
-  if (result_is_empty(s) || s.k == 0) return std::make_shared<EmptySum>(s);
-  if (can_gemm_in_parts(s)) return make_gemm_in_parts(s, threads);
-  const std::optional<Choice> choice = choose(s, threads);
-  if (!choice) return nullptr;
-  if (choice->entry == Entry::gemm) return std::make_shared<ProductInParts>(*choice, threads);
-  return std::make_shared<Product>(*choice, threads);
+  const OneLibraryThread one;
+  if (library_type(s.dtype) && library_type(s.result)) {
+    if (const std::optional<Choice> choice = choose(s))
+      return std::make_shared<ProductInParts>(*choice, threads);
+  }
+  return can_widen(s) ? make_widened_dot(s, threads) : nullptr;
 }
 
-// Null: the library does not take the spec.
+using Made = PrimitiveCache<MatmulSpec, Matmul, SpecHash>;
+Made& made() {
+  constexpr std::size_t most = 128;    // the library's code: some 100 KiB each
+  static Made& all = *new Made(most);  // never destroyed: someone may compute until the very end
+  return all;
+}
+
+// Null: neither tiles nor the library take the spec.
 std::shared_ptr<const Matmul> find_or_build(const MatmulSpec& s, int threads) try {
-  static std::mutex mutex;
-  static std::unordered_map<Key, std::shared_ptr<const Matmul>, KeyHash> made;
-  const std::lock_guard lock(mutex);
-  const int team = threads > 0 ? team_size(threads) : team_size(default_team_size());
-  const Key key{s, team};
-  if (const auto found = made.find(key); found != made.end()) return found->second;
-  constexpr std::size_t most = 1024;  // then those go that only the cache holds
-  if (made.size() >= most)
-    std::erase_if(made, [](const auto& m) { return m.second.use_count() <= 1; });
-  return made.emplace(key, build(s, team)).first->second;
+  if (!is_well_formed(s)) return nullptr;
+  if (result_is_empty(s) || s.k == 0) return std::make_shared<EmptySum>(s);
+  if (can_tile(s)) return make_tiled_dot(s, threads);
+  constexpr int kind = 0;  // of the library's static objects
+  return made().find_or_make(s, threads, kind, build);
 } catch (const dnnl::error& error) {
   fail<RuntimeError>("matmul: oneDNN failed, got ", error.what());
 }
 
 }  // namespace
 
-bool can_matmul(const MatmulSpec& s) { return find_or_build(s, 0) != nullptr; }
+bool can_matmul(const MatmulSpec& s, int threads) { return find_or_build(s, threads) != nullptr; }
+
+void release_unused_matmuls() { made().release(); }
 
 std::shared_ptr<const Matmul> make_matmul(const MatmulSpec& s, int threads) {
   std::shared_ptr<const Matmul> matmul = find_or_build(s, threads);
   if (matmul == nullptr) {
-    fail<RuntimeError>("matmul: oneDNN has no code for this product, got ", s.dtype,
+    fail<RuntimeError>("matmul: there is no code for this product, got ", s.dtype,
                        " with m=", s.m, ", n=", s.n, ", k=", s.k);
   }
   return matmul;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/machine.h"
+#include "plan/loops.h"
+
 namespace reprise::codegen {
 namespace {
 
@@ -48,45 +51,7 @@ void set_dense_where_free(Ints& strides, std::int64_t rows, std::int64_t columns
   if (rows == 1) row = columns * column;
 }
 
-MatmulSpec simplified(MatmulSpec s) {
-  for (std::size_t d = s.batch.size(); d-- > 0;) {
-    if (s.batch[d] == 1) drop_batch(s, d);
-  }
-  set_dense_where_free(s.a_strides, s.m, s.k);
-  set_dense_where_free(s.b_strides, s.k, s.n);
-  set_dense_where_free(s.c_strides, s.m, s.n);
-  for (std::size_t d = s.batch.size(); d-- > 0;) {
-    if (d + 1 < s.batch.size()) fold_into_next(s, d);
-  }
-  for (std::size_t d = s.batch.size(); d-- > 0;) fold_into_matrix(s, d);
-  return s;
-}
-
 // ----------------------------------------------------------------------------------------- cutting
-// oneDNN divides long sums among threads when a is transposed, k is at least this and there are few
-// columns; then bits would depend on the number of threads.
-constexpr std::int64_t divided_k = 2048;
-bool may_divide_k(const MatmulSpec& s) {
-  return s.k >= divided_k && s.m > 1 && s.a_strides.end()[-2] < s.a_strides.end()[-1];
-}
-// Sums of at most divided_k - 1 products each, added up in order.
-std::vector<MatmulCall> cut_k(const MatmulCall& whole) {
-  const MatmulSpec& s = whole.spec;
-  const bool sums_in_c = s.result == Dtype::f32;
-  if (!may_divide_k(s) || !s.batch.empty() || s.b_strides[1] != 1 || !sums_in_c) return {whole};
-  const std::int64_t parts = (s.k + divided_k - 2) / (divided_k - 1);
-  const std::int64_t size = (s.k + parts - 1) / parts;
-  std::vector<MatmulCall> calls;
-  for (std::int64_t k = 0; k < s.k; k += size) {
-    MatmulCall part{s, whole.a + k * s.a_strides[1], whole.b + k * s.b_strides[0], whole.c};
-    part.spec.k = std::min(size, s.k - k);
-    if (k > 0) part.spec.accumulate = true;
-    if (k + size < s.k) part.spec.bias = false;
-    calls.push_back(part);
-  }
-  return calls;
-}
-
 // The library broadcasts one operand along one batch dimension well; the rest it does wrong or not
 // at all.
 bool has_hard_broadcast(const MatmulSpec& s) {
@@ -133,18 +98,68 @@ Side longest_side(const MatmulSpec& s) {
   const bool by_batch = !s.batch.empty(), by_rows = !by_batch && (s.m >= s.n || s.bias);
   return {by_batch, by_rows, by_batch ? s.batch[0] : by_rows ? s.m : s.n};
 }
-void cut_result(const MatmulCall& whole, std::int64_t step, std::vector<MatmulCall>& calls) {
+void cut_side(const MatmulCall& whole, const Side& side, std::int64_t step,
+              std::vector<MatmulCall>& calls) {
   const MatmulSpec& s = whole.spec;
-  const auto [by_batch, by_rows, size] = longest_side(s);
+  const auto [by_batch, by_rows, size] = side;
   for (std::int64_t i = 0; i < size; i += step) {
     MatmulCall part = whole;
     const std::int64_t count = std::min(step, size - i);
     (by_batch ? part.spec.batch[0] : by_rows ? part.spec.m : part.spec.n) = count;
     if (by_batch || by_rows) part.a += i * s.a_strides[0];
     if (by_batch) part.b += i * s.b_strides[0];
-    if (!by_batch && !by_rows) part.b += i * s.b_strides[1];
+    if (!by_batch && !by_rows) {
+      part.b += i * s.b_strides[1];
+      part.bias += i;
+    }
     part.c += i * s.c_strides[by_batch || by_rows ? 0 : 1];
     calls.push_back(part);
+  }
+}
+
+// As many that a thread which is held up does not hold up the others for long, and so few that what
+// the library copies of the other operand for each of them costs little.
+std::int64_t parts_worth(const MatmulSpec& s) {
+  constexpr std::int64_t some = 8;
+  std::int64_t work = s.m * s.n * s.k;
+  for (std::int64_t size : s.batch) work *= size;
+  return std::max(std::clamp<std::int64_t>(work / machine::work_worth_threads, 1, some),
+                  std::min(work / machine::large_work, machine::most_library_parts));
+}
+
+// Rows, for which nothing is copied; where they are few and b lies in columns, those too: then parts
+// of c are copied, but none of b.
+void cut_matrix(const MatmulCall& call, std::int64_t parts, std::vector<MatmulCall>& calls) {
+  constexpr std::int64_t row_step = 16, column_step = 64, good = machine::good_library_part, some = 4;
+  const MatmulSpec& s = call.spec;
+  const auto step = [](std::int64_t size, std::int64_t count, std::int64_t least, std::int64_t unit) {
+    return plan::ceil_div(std::max(least, plan::ceil_div(size, count)), unit) * unit;
+  };
+  const bool cuts_columns = s.b_strides[0] == 1 && s.b_strides[1] != 1 && s.n >= 2 * good;
+  const std::int64_t least_rows = s.k * s.n <= machine::library_operand_in_cache ? good / 4
+                                  : cuts_columns || s.m >= some * good          ? good
+                                                                                : good / 2;
+  const std::int64_t rows = step(s.m, parts, least_rows, row_step);
+  std::vector<MatmulCall> rows_of_parts;
+  cut_side(call, {false, true, s.m}, rows, rows_of_parts);
+  const std::int64_t down = std::ssize(rows_of_parts);
+  const std::int64_t across = cuts_columns && down < some ? plan::ceil_div(parts, down) : 1;
+  for (const MatmulCall& part : rows_of_parts) {
+    cut_side(part, {false, false, s.n}, step(s.n, across, good, column_step), calls);
+  }
+}
+
+// Parts of the outermost dimension that has enough; matrices for themselves where it has not.
+void cut(const MatmulCall& call, std::int64_t parts, std::vector<MatmulCall>& calls) {
+  const MatmulSpec& s = call.spec;
+  if (s.batch.empty()) return cut_matrix(call, parts, calls);
+  const std::int64_t size = s.batch[0];
+  if (size >= parts) return cut_side(call, {true, false, size}, plan::ceil_div(size, parts), calls);
+  std::vector<MatmulCall> single;
+  cut_side(call, {true, false, size}, 1, single);
+  for (MatmulCall& one : single) {
+    drop_batch(one.spec, 0);
+    cut(one, plan::ceil_div(parts, size), calls);
   }
 }
 
@@ -158,9 +173,9 @@ bool is_well_formed(const MatmulSpec& s) {
   const std::size_t rank = s.batch.size() + 2;
   if (s.a_strides.size() != rank || s.b_strides.size() != rank || s.c_strides.size() != rank)
     return false;
-  const bool types =
-      (s.dtype == Dtype::f32 && s.result == Dtype::f32) ||
-      (s.dtype == Dtype::bf16 && (s.result == Dtype::bf16 || s.result == Dtype::f32));
+  const bool is_half = s.dtype == Dtype::bf16 || s.dtype == Dtype::f16;
+  const bool is_float = is_half || s.dtype == Dtype::f32 || s.dtype == Dtype::f64;
+  const bool types = is_float && (s.result == s.dtype || (is_half && s.result == Dtype::f32));
   if (!types || s.m < 0 || s.n < 0 || s.k < 0) return false;
   if (result_is_empty(s)) return true;
   for (std::size_t d = 0; d < s.batch.size(); ++d) {
@@ -172,6 +187,20 @@ bool is_well_formed(const MatmulSpec& s) {
   };
   if (!walks(s.c_strides, s.m, s.n)) return false;
   return s.k == 0 || (walks(s.a_strides, s.m, s.k) && walks(s.b_strides, s.k, s.n));
+}
+
+MatmulSpec simplified(MatmulSpec s) {
+  for (std::size_t d = s.batch.size(); d-- > 0;) {
+    if (s.batch[d] == 1) drop_batch(s, d);
+  }
+  set_dense_where_free(s.a_strides, s.m, s.k);
+  set_dense_where_free(s.b_strides, s.k, s.n);
+  set_dense_where_free(s.c_strides, s.m, s.n);
+  for (std::size_t d = s.batch.size(); d-- > 0;) {
+    if (d + 1 < s.batch.size()) fold_into_next(s, d);
+  }
+  for (std::size_t d = s.batch.size(); d-- > 0;) fold_into_matrix(s, d);
+  return s;
 }
 
 // c^T = b^T a^T
@@ -198,34 +227,11 @@ Ints dense_strides(const Ints& batch, const Ints& strides, std::int64_t rows,
   return dense;
 }
 
-// With at most this many threads it does not.
-int undivided_threads(const MatmulSpec& s, int threads) {
-  constexpr std::int64_t columns_per_thread = 64, tile_threads = 15;
-  std::int64_t most = threads;
-  if (s.dtype == Dtype::bf16) most = std::min(most, tile_threads);
-  if (may_divide_k(s)) {
-    std::int64_t blocks = (s.n + columns_per_thread - 1) / columns_per_thread;
-    for (std::int64_t size : s.batch) blocks *= size;
-    most = std::min(most, blocks);
-  }
-  return static_cast<int>(most);
-}
-
-std::vector<MatmulCall> ordered_calls(const MatmulSpec& s) {
+std::vector<MatmulCall> library_calls(const MatmulSpec& s) {
+  const std::vector<MatmulCall> whole = unrolled(s);
   std::vector<MatmulCall> calls;
-  for (const MatmulCall& call : unrolled(s)) {
-    const std::vector<MatmulCall> parts = cut_k(call);
-    calls.insert(calls.end(), parts.begin(), parts.end());
-  }
-  return calls;
-}
-
-std::vector<MatmulCall> independent_calls(const MatmulSpec& s) {
-  constexpr std::int64_t most_parts = 64, side_step = 192;
-  std::vector<MatmulCall> calls;
-  for (const MatmulCall& call : unrolled(s)) {
-    const Side side = longest_side(call.spec);
-    cut_result(call, side.by_batch ? (side.size + most_parts - 1) / most_parts : side_step, calls);
+  for (const MatmulCall& call : whole) {
+    cut(call, plan::ceil_div(parts_worth(call.spec), std::ssize(whole)), calls);
   }
   return calls;
 }
@@ -240,7 +246,7 @@ std::vector<MatmulCall> parts_of(const MatmulSpec& s, std::int64_t most, std::in
   std::int64_t step = (side.size + parts - 1) / parts;
   if (!side.by_batch) step = (step + row_step - 1) / row_step * row_step;
   std::vector<MatmulCall> calls;
-  cut_result(MatmulCall{s}, step, calls);
+  cut_side(MatmulCall{s}, side, step, calls);
   return calls;
 }
 

@@ -9,6 +9,8 @@ namespace reprise::codegen {
 bool is_well_formed(const MatmulSpec&);
 bool result_is_empty(const MatmulSpec&);
 
+// With as few batch dimensions as can be: folded into each other and into m or n.
+MatmulSpec simplified(MatmulSpec);
 // c^T = b^T a^T
 MatmulSpec swapped(MatmulSpec);
 template <class Product>
@@ -17,7 +19,6 @@ class Swapped final : public Matmul {
   template <class... More>
   explicit Swapped(const MatmulSpec& s, More... more) : product_(swapped(s), more...) {}
   std::size_t scratch_bytes() const override { return product_.scratch_bytes(); }
-  std::size_t hidden_bytes() const override { return product_.hidden_bytes(); }
   bool run(const void* a, const void* b, const void* bias, void* c,
            void* scratch) const noexcept override {
     return product_.run(b, a, bias, c, scratch);
@@ -35,19 +36,13 @@ std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& batch,
 // One call of the library: a spec that it can take, and where its operands start.
 struct MatmulCall {
   MatmulSpec spec;
-  std::int64_t a = 0, b = 0, c = 0;  // elements
+  std::int64_t a = 0, b = 0, c = 0, bias = 0;  // elements
 };
 
-// Batch dimensions folded into each other and into m or n, broadcasts that the library gets wrong
-// and sums that it would divide among threads unrolled. To be run in order; all calls have the same
-// strides.
-std::vector<MatmulCall> ordered_calls(const MatmulSpec&);
-// The most threads, up to `threads`, with which the library does not divide the sums of such a
-// call.
-int undivided_threads(const MatmulSpec&, int threads);
-
-// Calls for one thread each, in any order. They depend on the spec only.
-std::vector<MatmulCall> independent_calls(const MatmulSpec&);
+// For one thread each, in any order: batch dimensions folded into each other and into m or n,
+// broadcasts that the library gets wrong unrolled, and what is large cut along its first dimension.
+// The spec alone decides, so that bits are the same with any number of threads.
+std::vector<MatmulCall> library_calls(const MatmulSpec&);
 
 // The product in at most `most` parts of rows, columns or matrices, none with fewer than `least`
 // multiply-adds if that can be; in any order.

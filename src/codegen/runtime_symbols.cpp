@@ -95,6 +95,13 @@ constexpr VectorFunction vector_functions[] = {
     {"asin"},  {"acos"}, {"atan"}, {"sinh"},  {"cosh"},   {"tanh"},    {"asinh"}, {"acosh"},
     {"atanh"}, {"cbrt"}, {"erf"},  {"erfc"},  {"pow", 2}, {"atan2", 2}};
 
+// Its vectors have one size on arm64, and every set of instructions has its own on x86-64.
+#if defined(__aarch64__)
+constexpr unsigned libmvec_bytes[] = {16};
+#else
+constexpr unsigned libmvec_bytes[] = {16, 32, 64};
+#endif
+
 // Empty unless all are there.
 Symbols libmvec_symbols() {
   Symbols all;
@@ -102,7 +109,7 @@ Symbols libmvec_symbols() {
   if (library == nullptr) return all;
   for (const VectorFunction& f : vector_functions) {
     for (Dtype d : {Dtype::f32, Dtype::f64}) {
-      for (unsigned bytes : {16u, 32u, 64u}) {
+      for (unsigned bytes : libmvec_bytes) {
         std::string name = libmvec_symbol(f.name, d, f.arity, bytes);
         void* const address = dlsym(library, name.c_str());
         if (address == nullptr) return {};
@@ -113,7 +120,7 @@ Symbols libmvec_symbols() {
   return all;
 }
 const Symbols& libmvec() {
-  static const Symbols all = libmvec_symbols();
+  static const Symbols& all = *new const Symbols(libmvec_symbols());
   return all;
 }
 
@@ -137,7 +144,11 @@ bool has_libmvec() { return !libmvec().empty(); }
 
 std::string libmvec_symbol(std::string_view function, Dtype d, std::size_t arity,
                            unsigned vector_bytes) {
+#if defined(__aarch64__)
+  constexpr char isa = 'n';
+#else
   const char isa = vector_bytes == 64 ? 'e' : vector_bytes == 32 ? 'd' : 'b';
+#endif
   std::string name = str("_ZGV", isa, "N", vector_bytes / itemsize(d), arity == 2 ? "vv_" : "v_");
   name += function;
   if (d == Dtype::f32) name += 'f';
@@ -149,8 +160,8 @@ std::string lane_symbol(std::string_view function, Dtype d) {
 }
 
 const std::vector<std::pair<std::string, void*>>& runtime_symbols() {
-  static const Symbols symbols = [] {
-    Symbols all = libmvec();
+  static const Symbols& symbols = *[] {
+    auto& all = *new Symbols(libmvec());
     add_lane_functions<float>(all);
     add_lane_functions<double>(all);
     add_lane_functions<std::int8_t>(all);
@@ -162,7 +173,7 @@ const std::vector<std::pair<std::string, void*>>& runtime_symbols() {
     add_lane_functions<std::uint32_t>(all);
     add_lane_functions<std::uint64_t>(all);
     add_compiler_functions(all);
-    return all;
+    return &all;
   }();
   return symbols;
 }

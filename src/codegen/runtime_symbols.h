@@ -10,7 +10,7 @@
 
 namespace reprise::codegen {
 
-// glibc's libmvec is present with all functions that are used (x86-64, glibc 2.35 or later).
+// glibc's libmvec is present with all functions that are used (glibc 2.35 or later, on arm64 2.40).
 bool has_libmvec();
 
 // The libmvec function of a full register: ("tanh", f32, 1, 64) gives "_ZGVeN16v_tanhf".

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "base/dtype.h"
+#include "base/machine.h"
 #include "ops/records.h"
 
 namespace reprise::codegen {
@@ -116,9 +117,9 @@ void SortCode::restore_specials(Value* first) {
 namespace {
 
 bool can_emit(const EquationKernel& k) {
-  constexpr std::int64_t worth_compiling = 1024, longest = std::int64_t{1} << 31;
+  constexpr std::int64_t longest = std::int64_t{1} << 31;
   const SortShape shape(k);
-  return k.in[0].size() >= worth_compiling && shape.n > 1 && shape.n < longest &&
+  return k.in[0].size() >= machine::elements_worth_code && shape.n > 1 && shape.n < longest &&
          std::all_of(k.eqn->in.begin(), k.eqn->in.end(), [](const Atom& a) { return a.is_var(); });
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "base/machine.h"
 #include "codegen/sort_ir.h"
 
 namespace reprise::codegen {
@@ -51,7 +52,7 @@ class RadixSort : SortCode {
     const auto n = static_cast<std::size_t>(shape_.n);
     std::size_t bytes = 0;
     const auto reserve = [&](std::size_t more) {
-      constexpr std::size_t line = 64;
+      constexpr auto line = static_cast<std::size_t>(machine::cache_line);
       const std::size_t here = bytes;
       bytes += (more + line - 1) / line * line;
       return here;

@@ -3,6 +3,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <vector>
 
 #include "codegen/code_blocks.h"
@@ -17,68 +18,76 @@ llvm::Type* scalar_type(llvm::LLVMContext& context, Dtype d) {
   return d == Dtype::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
 }
 
+void fetch(llvm::IRBuilder<>& b, Value* at, bool for_write) {
+  constexpr unsigned first_cache = 3, of_data = 1;
+  b.CreateIntrinsic(llvm::Intrinsic::prefetch, {b.getPtrTy()},
+                    {at, b.getInt32(for_write ? 1 : 0), b.getInt32(first_cache), b.getInt32(of_data)});
+}
+
 // One tile: its sums are values of the loop over k.
 class TileEmitter {
  public:
-  TileEmitter(llvm::Module& module, llvm::Function* function, Dtype d, unsigned rows, const VectorTarget& target)
-      : b_(module.getContext()), function_(function), rows_(rows), scalar_(scalar_type(module.getContext(), d)),
+  TileEmitter(llvm::IRBuilder<>& b, llvm::Function* function, Dtype d, Strip strip, unsigned rows,
+              const VectorTarget& target)
+      : b_(b),
+        strip_(argument(function, 1)),
+        panel_(argument(function, 2)),
+        panel_row_(argument(function, 3)),
+        c_(argument(function, 4)),
+        c_row_(argument(function, 5)),
+        begins_(argument(function, 6)),
+        layout_(strip),
+        rows_(rows),
+        scalar_(scalar_type(b.getContext(), d)),
         lanes_(target.vector_bytes / static_cast<unsigned>(itemsize(d))),
-        vector_(llvm::FixedVectorType::get(scalar_, lanes_)), align_(itemsize(d)),
+        vector_(llvm::FixedVectorType::get(scalar_, lanes_)),
+        align_(itemsize(d)),
         has_fma_(target.fma) {}
 
-  void emit() {
-    auto& context = b_.getContext();
-    auto* entry = &function_->getEntryBlock();
-    auto* loop = llvm::BasicBlock::Create(context, "loop", function_);
-    auto* done = llvm::BasicBlock::Create(context, "done", function_);
-    b_.SetInsertPoint(entry);
-    for (unsigned r = 0; r < rows_; ++r) row_offsets_.push_back(b_.CreateMul(argument(2), b_.getInt64(r)));
-    for (unsigned i = 0; i < 4; ++i) fetch_.push_back(member_of_fetch(i));
-    b_.CreateBr(loop);
-    b_.SetInsertPoint(loop);
-    auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-    std::vector<llvm::PHINode*> sums;
-    for (unsigned i = 0; i < rows_ * tile_vectors; ++i) {
-      sums.push_back(b_.CreatePHI(vector_, 2));
-      sums.back()->addIncoming(llvm::ConstantAggregateZero::get(vector_), entry);
-    }
-    fetch(k, 0);
-    fetch(k, 1);
-    const std::vector<Value*> next = multiply_add(k, sums);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i]->addIncoming(next[i], loop);
-    Value* following = b_.CreateAdd(k, b_.getInt64(1));
-    k->addIncoming(b_.getInt64(0), entry);
-    k->addIncoming(following, loop);
-    b_.CreateCondBr(b_.CreateICmpSLT(following, argument(0)), loop, done);
-    b_.SetInsertPoint(done);
-    store(next);
+  // Several steps at a time: counting and addresses cost as much as some of the products.
+  void emit(Value* depth) {
+    constexpr std::int64_t together = 4;
+    CodeBlocks code(b_);
+    fetch_result();
+    const Values zeros(rows_ * tile_vectors, llvm::ConstantAggregateZero::get(vector_));
+    const auto many = code.loop(b_.getInt64(0), depth, together, zeros, [&](Value* k, Values sums) {
+      for (std::int64_t i = 0; i < together; ++i) sums = multiply_add(b_.CreateAdd(k, b_.getInt64(i)), sums);
+      return sums;
+    });
+    const auto all = code.loop(many.index, depth, 1, many.carried, [&](Value* k, const Values& sums) {
+      return multiply_add(k, sums);
+    });
+    store(all.carried);
+    b_.CreateRetVoid();
   }
 
  private:
-  Value* argument(unsigned i) { return function_->getArg(i); }
+  using Values = std::vector<Value*>;
+  static Value* argument(llvm::Function* f, unsigned i) { return f->getArg(i); }
 
-  Value* member_of_fetch(unsigned i) {
-    llvm::Type* pointer = b_.getPtrTy();
-    return b_.CreateLoad(pointer, b_.CreateConstGEP1_64(pointer, argument(10), i));
+  Value* result_at(unsigned row, unsigned vector) {
+    Value* first = b_.CreateGEP(scalar_, c_, b_.CreateMul(c_row_, b_.getInt64(row)));
+    return b_.CreateConstGEP1_64(vector_, first, vector);
   }
-  // 0: to be read, 1: to be written; into the second cache.
-  void fetch(Value* k, unsigned use) {
-    Value* offset = b_.CreateLoad(b_.getInt64Ty(), b_.CreateGEP(b_.getInt64Ty(), fetch_[2 + use], k));
-    Value* place = b_.CreateGEP(b_.getInt8Ty(), fetch_[use], offset);
-    constexpr unsigned second_cache = 2, of_data = 1;
-    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {place, b_.getInt32(use), b_.getInt32(second_cache), b_.getInt32(of_data)});
+  // It is near when the sums are done.
+  void fetch_result() {
+    for (unsigned r = 0; r < rows_; ++r) {
+      for (unsigned v = 0; v < tile_vectors; ++v) fetch(b_, result_at(r, v), true);
+    }
   }
 
-  std::vector<Value*> multiply_add(Value* k, const std::vector<llvm::PHINode*>& sums) {
-    Value* row = b_.CreateGEP(scalar_, argument(4), b_.CreateMul(k, argument(5)));
-    std::vector<Value*> columns;
+  Values multiply_add(Value* k, const Values& sums) {
+    Value* row = b_.CreateGEP(scalar_, panel_, b_.CreateMul(k, panel_row_));
+    Values columns;
     for (unsigned v = 0; v < tile_vectors; ++v) {
       columns.push_back(b_.CreateAlignedLoad(vector_, b_.CreateConstGEP1_64(vector_, row, v), align_));
     }
-    Value* a = b_.CreateGEP(scalar_, argument(1), b_.CreateMul(k, argument(3)));
-    std::vector<Value*> next;
+    const bool by_rows = layout_ == Strip::by_rows;
+    const auto step = by_rows ? static_cast<std::uint64_t>(strip_row) : 1;
+    Value* a = b_.CreateGEP(scalar_, strip_, by_rows ? k : b_.CreateMul(k, b_.getInt64(rows_)));
+    Values next;
     for (unsigned r = 0; r < rows_; ++r) {
-      Value* number = b_.CreateAlignedLoad(scalar_, b_.CreateGEP(scalar_, a, row_offsets_[r]), align_);
+      Value* number = b_.CreateAlignedLoad(scalar_, b_.CreateConstGEP1_64(scalar_, a, r * step), align_);
       Value* splat = b_.CreateVectorSplat(lanes_, number);
       for (unsigned v = 0; v < tile_vectors; ++v) next.push_back(sum(splat, columns[v], sums[r * tile_vectors + v]));
     }
@@ -89,50 +98,109 @@ class TileEmitter {
     return b_.CreateFAdd(so_far, b_.CreateFMul(x, y));
   }
 
-  // Columns that do not exist are masked.
-  void store(const std::vector<Value*>& sums) {
-    Value* is_first = b_.CreateICmpNE(argument(9), b_.getInt64(0));
-    Value* count = b_.CreateVectorSplat(lanes_, argument(8));
-    for (unsigned v = 0; v < tile_vectors; ++v) {
-      std::vector<llvm::Constant*> numbers;
-      for (unsigned i = 0; i < lanes_; ++i) numbers.push_back(b_.getInt64(v * lanes_ + i));
-      Value* exists = b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
-      Value* is_read = b_.CreateAnd(exists, b_.CreateVectorSplat(lanes_, b_.CreateNot(is_first)));
-      for (unsigned r = 0; r < rows_; ++r) {
-        Value* row = b_.CreateGEP(scalar_, argument(6), b_.CreateMul(argument(7), b_.getInt64(r)));
-        Value* at = b_.CreateConstGEP1_64(vector_, row, v);
-        Value* before = b_.CreateMaskedLoad(vector_, at, align_, is_read, llvm::ConstantAggregateZero::get(vector_));
-        Value* total = sums[r * tile_vectors + v];
-        total = b_.CreateSelect(is_first, total, b_.CreateFAdd(before, total));
-        b_.CreateMaskedStore(total, at, align_, exists);
+  void store(const Values& sums) {
+    CodeBlocks code(b_);
+    const auto each = [&](const std::function<Value*(Value* sum, Value* at)>& total) {
+      for (unsigned i = 0; i < sums.size(); ++i) {
+        Value* at = result_at(i / tile_vectors, i % tile_vectors);
+        b_.CreateAlignedStore(total(sums[i], at), at, align_);
       }
-    }
-    b_.CreateRetVoid();
+    };
+    code.if_else(b_.CreateICmpNE(begins_, b_.getInt64(0)), [&] { each([](Value* sum, Value*) { return sum; }); }, [&] {
+      each([&](Value* sum, Value* at) { return b_.CreateFAdd(b_.CreateAlignedLoad(vector_, at, align_), sum); });
+    });
   }
 
-  llvm::IRBuilder<> b_;
-  llvm::Function* function_;
+  llvm::IRBuilder<>& b_;
+  Value *strip_, *panel_, *panel_row_, *c_, *c_row_, *begins_;
+  Strip layout_;
   unsigned rows_;
   llvm::Type* scalar_;
   unsigned lanes_;
   llvm::FixedVectorType* vector_;
   llvm::Align align_;
   bool has_fma_;
-  std::vector<Value*> row_offsets_, fetch_;
 };
 
 }  // namespace
 
-unsigned tile_rows(unsigned vector_bytes) { return vector_bytes >= 64 ? 12 : vector_bytes >= 32 ? 6 : 5; }
+// Of 32 registers (AVX-512, NEON) 24 hold sums, of 16 twelve; without a multiply-add one more holds a
+// product.
+unsigned tile_rows(const VectorTarget& target) {
+  const bool has_32 = target.vector_bytes >= 64 || (target.vector_bytes == 16 && target.fma);
+  return has_32 ? most_tile_rows : target.fma ? 6 : 5;
+}
 
-void emit_tile(llvm::Module& module, const std::string& name, Dtype d, unsigned rows, const VectorTarget& target) {
+void emit_tile(llvm::Module& module, const std::string& name, Dtype d, Strip strip, unsigned rows,
+               const VectorTarget& target) {
   auto& context = module.getContext();
   llvm::Type* pointer = llvm::PointerType::getUnqual(context);
   llvm::Type* number = llvm::Type::getInt64Ty(context);
   llvm::IRBuilder<> b(context);
-  auto* function = new_function(module, b, name, {number, pointer, number, number, pointer, number, pointer, number, number, number, pointer});
-  for (unsigned i : {1u, 4u, 6u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
-  TileEmitter(module, function, d, rows, target).emit();
+  auto* function = new_function(module, b, name, {number, pointer, pointer, number, pointer, number, number});
+  for (unsigned i : {1u, 2u, 4u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
+  TileEmitter(b, function, d, strip, rows, target).emit(function->getArg(0));
+}
+
+// Every row is on a page of its own, where the processor does not foresee what is read next.
+void emit_copy(llvm::Module& module, const std::string& name, Dtype d, unsigned width, const VectorTarget& target) {
+  auto& context = module.getContext();
+  const unsigned lanes = target.vector_bytes / static_cast<unsigned>(itemsize(d));
+  llvm::Type* scalar = scalar_type(context, d);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  llvm::IRBuilder<> b(context);
+  auto* function = new_function(module, b, name, {pointer, number, number, pointer, number, number});
+  for (unsigned i : {0u, 3u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
+  const llvm::Align align(itemsize(d));
+  constexpr unsigned line = machine::cache_line;
+  const unsigned line_count = (width * static_cast<unsigned>(itemsize(d)) + line - 1) / line;
+  CodeBlocks code(b);
+  code.loop(b.getInt64(0), function->getArg(2), 1, [&](Value* row) {
+    Value* from = b.CreateGEP(scalar, function->getArg(0), b.CreateMul(row, function->getArg(1)));
+    Value* to = b.CreateGEP(scalar, function->getArg(3), b.CreateMul(row, b.getInt64(width)));
+    code.loop(b.getInt64(0), function->getArg(5), 1, [&](Value* group) {
+      Value* source = b.CreateGEP(scalar, from, b.CreateMul(group, b.getInt64(width)));
+      Value* target_at = b.CreateGEP(scalar, to, b.CreateMul(group, function->getArg(4)));
+      Value* ahead = b.CreateGEP(scalar, source, b.CreateMul(function->getArg(1), b.getInt64(machine::rows_ahead)));
+      for (unsigned i = 0; i < line_count; ++i) fetch(b, b.CreateConstGEP1_64(b.getInt8Ty(), ahead, i * line), false);
+      for (unsigned j = 0; j < width;) {
+        unsigned n = lanes;
+        while (n > width - j) n /= 2;
+        auto* vector = llvm::FixedVectorType::get(scalar, n);
+        Value* x = b.CreateAlignedLoad(vector, b.CreateConstGEP1_64(scalar, source, j), align);
+        b.CreateAlignedStore(x, b.CreateConstGEP1_64(scalar, target_at, j), align);
+        j += n;
+      }
+    });
+  });
+  b.CreateRetVoid();
+}
+
+void emit_add(llvm::Module& module, const std::string& name, Dtype d, Addend addend, const VectorTarget& target) {
+  auto& context = module.getContext();
+  const unsigned lanes = target.vector_bytes / static_cast<unsigned>(itemsize(d));
+  llvm::Type* scalar = scalar_type(context, d);
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+  llvm::Type* number = llvm::Type::getInt64Ty(context);
+  llvm::IRBuilder<> b(context);
+  auto* function = new_function(module, b, name, {pointer, number, pointer, number, number, number});
+  for (unsigned i : {0u, 2u}) function->addParamAttr(i, llvm::Attribute::NoAlias);
+  const llvm::Align align(itemsize(d));
+  CodeBlocks code(b);
+  code.loop(b.getInt64(0), function->getArg(4), 1, [&](Value* row) {
+    Value* to = b.CreateGEP(scalar, function->getArg(0), b.CreateMul(row, function->getArg(1)));
+    Value* x = b.CreateGEP(scalar, function->getArg(2), b.CreateMul(row, function->getArg(3)));
+    code.pieces(b.getInt64(0), function->getArg(5), lanes, lanes - 1, [&](Value* j, unsigned n) {
+      auto* vector = llvm::FixedVectorType::get(scalar, n);
+      Value* at = b.CreateGEP(scalar, to, j);
+      Value* more = addend == Addend::numbers
+                        ? b.CreateVectorSplat(n, b.CreateAlignedLoad(scalar, x, align))
+                        : b.CreateAlignedLoad(vector, b.CreateGEP(scalar, x, j), align);
+      b.CreateAlignedStore(b.CreateFAdd(b.CreateAlignedLoad(vector, at, align), more), at, align);
+    });
+  });
+  b.CreateRetVoid();
 }
 
 void emit_transpose(llvm::Module& module, const std::string& name, Dtype d, const VectorTarget& target) {

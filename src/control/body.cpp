@@ -1,5 +1,7 @@
 #include "control/body.h"
 
+#include <limits>
+
 namespace reprise {
 
 std::vector<bool> nonzero_mask(const Tangents& ts) {
@@ -42,6 +44,23 @@ void check_operands(const char* op, const Program& body, const Types& in, std::s
       fail<TypeError>(op, ": operand ", i, " must match the body, got ", got, " for ", wanted);
     }
   }
+}
+
+std::int64_t count_or_none(const Params& p, const char* key) {
+  return p.find(key) == nullptr ? 0 : p.get<std::int64_t>(key);
+}
+Params with_budget(Params p, std::int64_t checkpoints, std::int64_t disk_checkpoints) {
+  if (checkpoints > 0) p = p.with("checkpoints", checkpoints);
+  return disk_checkpoints > 0 ? p.with("disk_checkpoints", disk_checkpoints) : p;
+}
+// A program read from text may have them wrong. Those on disk come on top of those in memory.
+void check_budget(const char* op, const Params& p, std::optional<std::int64_t> most) {
+  if (p.find("checkpoints") == nullptr && p.find("disk_checkpoints") == nullptr) return;
+  const std::int64_t memory = count_or_none(p, "checkpoints"), disk = count_or_none(p, "disk_checkpoints");
+  const std::int64_t limit = most.value_or(std::numeric_limits<std::int32_t>::max());
+  if (memory >= 1 && memory <= limit && disk >= 0 && disk <= limit - memory) return;
+  fail<TypeError>(op, ": the number of checkpoints must be from 1 to ", most ? "the length" : "2^31", ", got ",
+                  memory, " and ", disk, " on disk");
 }
 
 }  // namespace reprise

@@ -1,8 +1,10 @@
 // Splitting cond and while between what is known now and what comes later.
 #include <algorithm>
 
+#include "control/checkpointed.h"
 #include "control/cond.h"
 #include "control/records.h"
+#include "program/effects.h"
 #include "transform/dce.h"
 #include "transform/partial_eval.h"
 
@@ -22,14 +24,14 @@ std::vector<PolicySplit> split_branches(const Programs& branches, const std::vec
   outputs.unknown.assign(branches[0]->out.size(), false);
   // An output is unknown if it is in any branch.
   for (const ProgramPtr& b : branches) {
-    const PolicySplit parts = split(*b, unknown, available, s.policy(), s.mode(), outputs);
-    for (std::size_t k = 0; k < parts.unknown_out.size(); ++k) {
-      outputs.unknown[k] = outputs.unknown[k] || parts.unknown_out[k];
+    const auto parts = shared_split(*b, unknown, available, s.policy(), s.mode(), outputs);
+    for (std::size_t k = 0; k < parts->unknown_out.size(); ++k) {
+      outputs.unknown[k] = outputs.unknown[k] || parts->unknown_out[k];
     }
   }
   std::vector<PolicySplit> all;
   for (const ProgramPtr& b : branches) {
-    all.push_back(split(*b, unknown, available, s.policy(), s.mode(), outputs));
+    all.push_back(*shared_split(*b, unknown, available, s.policy(), s.mode(), outputs));
     if (!by_policy) drop_known_outputs(all.back());
   }
   return all;
@@ -77,16 +79,59 @@ void cond_partial_eval(const Equation& e, Split& s) {
     s.set(e.out[k], unknown_out, by_policy || unknown_out);
   }
   known.out.insert(known.out.end(), saved.begin(), saved.end());
-  if (!known.out.empty()) s.add_known(std::move(known));
+  if (does_something(known)) s.add_known(std::move(known));
   s.add_staged(std::move(staged));
 }
 
 // Nothing inside a while is ever saved: known carries are computed now, the full loop comes later.
+namespace {
+
+// The known part keeps carries for the reversal of the rest.
+void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unknown, std::vector<bool> known_carry) {
+  const WhileLoop l = loop_of(e.params);
+  const LoopLength length{std::nullopt, false, l.checkpoints, l.disk_checkpoints};
+  const std::vector<bool> in(unknown.begin() + static_cast<std::ptrdiff_t>(l.cond_consts), unknown.end());
+  SplitOutputs outputs;
+  outputs.unknown = known_carry;
+  outputs.unknown.flip();
+  const auto parts = shared_split(*l.body, in, in, {}, SplitMode::once, outputs);
+  Equation known{&checkpointed_while_p, {}, {}, {}, e.at, e.phase};
+  Types carry;
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (!known_carry[k]) continue;
+    known.out.push_back(e.out[k]);
+    carry.push_back(s.type(e.out[k]));
+  }
+  WhileLoop forward{nullptr, known_part(parts->known, carry.size()), l.cond_consts, 0, l.checkpoints,
+                    l.disk_checkpoints};
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (i >= l.cond_consts && unknown[i]) continue;
+    known.in.push_back(e.in[i]);
+    forward.body_consts += i >= l.cond_consts && i < l.first_carry() ? 1 : 0;
+  }
+  auto cond = std::make_shared<Program>(*l.cond);
+  cond->in.clear();
+  for (std::size_t i = 0; i < l.cond->in.size(); ++i) {
+    if (i < l.cond_consts || known_carry[i - l.cond_consts]) cond->in.push_back(l.cond->in[i]);
+  }
+  forward.cond = std::move(cond);
+  known.params = while_params(forward);
+  std::vector<Var> kept;
+  for (const Type& t : kept_types(carry, length)) kept.push_back(s.fresh(t));
+  known.out.insert(known.out.end(), kept.begin(), kept.end());
+  s.add_known(std::move(known));
+  known_carry.flip();
+  stage_tangents(e, s, {l.body, length, l.body_consts, e.out.size(), 0}, kept, known_carry);
+}
+
+}  // namespace
+
 void while_partial_eval(const Equation& e, Split& s) {
   const auto cond_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
   const auto body_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
   const std::size_t first = cond_consts + body_consts;
-  const Program& body = *e.params.get<ProgramPtr>("body_jaxpr");
+  const ProgramPtr& whole = e.params.get<ProgramPtr>("body_jaxpr");
+  const Program& body = *whole;
   const Program& cond = *e.params.get<ProgramPtr>("cond_jaxpr");
   std::vector<bool> unknown = s.unknown_mask(e.in);
   if (s.mode() == SplitMode::once && !any(unknown)) return s.split_plain(e);
@@ -97,27 +142,31 @@ void while_partial_eval(const Equation& e, Split& s) {
   for (bool stable = false; !stable;) {
     stable = true;
     const std::vector<bool> in = part(cond_consts, unknown.size());
-    const PolicySplit parts = split(body, in, in, {}, SplitMode::once);
+    const auto parts = shared_split(body, in, in, {}, SplitMode::once);
     std::vector<bool> cond_in = part(0, cond_consts);
     const std::vector<bool> carry = part(first, unknown.size());
     cond_in.insert(cond_in.end(), carry.begin(), carry.end());
-    const bool stops_unknown = split(cond, cond_in, cond_in, {}, SplitMode::once).unknown_out[0];
+    const bool stops_unknown =
+        shared_split(cond, cond_in, cond_in, {}, SplitMode::once)->unknown_out[0];
     for (std::size_t k = 0; k < e.out.size(); ++k) {
-      if (unknown[first + k] || !(parts.unknown_out[k] || stops_unknown)) continue;
+      if (unknown[first + k] || !(parts->unknown_out[k] || stops_unknown)) continue;
       unknown[first + k] = true;
       stable = false;
     }
   }
   std::vector<bool> known_carry = part(first, unknown.size());
   known_carry.flip();
+  const bool kept_loop = loop_of(e.params).checkpoints > 0 && s.mode() == SplitMode::once;
+  if (kept_loop && any(known_carry)) return split_kept_while(e, s, unknown, known_carry);
   if (any(known_carry)) {
-    DceProgram live = dce(body, known_carry);
-    auto is_known_input = [&](std::size_t i, bool used) { return i < body_consts ? used : known_carry[i - body_consts]; };
+    std::vector<bool> keep = live_inputs(whole, known_carry);
+    std::copy(known_carry.begin(), known_carry.end(),
+              keep.begin() + static_cast<std::ptrdiff_t>(body_consts));
     Equation known{&while_p, e.params, {}, {}, e.at, e.phase};
     std::int64_t kept_consts = 0;
     for (std::size_t i = 0; i < cond_consts; ++i) known.in.push_back(e.in[i]);
     for (std::size_t i = 0; i < body.in.size(); ++i) {
-      if (!is_known_input(i, live.used_inputs[i])) continue;
+      if (!keep[i]) continue;
       known.in.push_back(e.in[cond_consts + i]);
       kept_consts += i < body_consts ? 1 : 0;
     }
@@ -129,8 +178,7 @@ void while_partial_eval(const Equation& e, Split& s) {
     for (std::size_t i = 0; i < cond.in.size(); ++i) {
       if (i < cond_consts || known_carry[i - cond_consts]) known_cond->in.push_back(cond.in[i]);
     }
-    auto known_body = std::make_shared<const Program>(keep_inputs(std::move(live), is_known_input));
-    known.params = e.params.with("body_jaxpr", ProgramPtr(known_body))
+    known.params = e.params.with("body_jaxpr", dce_body(whole, known_carry, keep))
                        .with("body_nconsts", kept_consts)
                        .with("cond_jaxpr", ProgramPtr(known_cond));
     s.add_known(std::move(known));

@@ -125,9 +125,9 @@ Batched jit_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
 }
 
 std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
-  const auto live = dce_body(*body_of(e.params), used);
-  Equation shrunk = with_only(e, live->used_inputs, used);
-  shrunk.params = e.params.with(body_key(e.params), live->program);
+  const auto live = dce_body(body_of(e.params), used);
+  Equation shrunk = with_only(e, live.used_inputs, used);
+  shrunk.params = e.params.with(body_key(e.params), live.program);
   return shrunk;
 }
 
@@ -138,6 +138,9 @@ void call_partial_eval(const Equation& e, Split& s) {
 std::vector<Param> jit_printed(const Params& params) {
   return {{"name", params.get<std::string>("name")}, {"jaxpr", body_of(params)}};
 }
+
+constexpr ParamRule jit_rules[] = {{"jaxpr", form::program}, {"name", form::text, "f"}};
+constexpr ParamRule closed_call_rules[] = {{"call_jaxpr", form::program}};
 
 }  // namespace
 
@@ -152,7 +155,8 @@ constinit const Primitive jit_p{.name = "jit",
                                 .partial_eval = call_partial_eval,
                                 .dce = jit_dce,
                                 .inlined_body = "jaxpr",
-                                .printed_params = jit_printed};
+                                .printed_params = jit_printed,
+                                .param_rules = jit_rules};
 constinit const Primitive closed_call_p{.name = "closed_call",
                                         .kind = Kind::call,
                                         .type = jit_type,
@@ -163,7 +167,22 @@ constinit const Primitive closed_call_p{.name = "closed_call",
                                         .batch = jit_batch,
                                         .partial_eval = call_partial_eval,
                                         .dce = jit_dce,
-                                        .inlined_body = "call_jaxpr"};
+                                        .inlined_body = "call_jaxpr",
+                                        .param_rules = closed_call_rules};
+
+// The same by another name, in programs of newer JAX: its transforms make closed_call of it.
+constinit const Primitive eval_jaxpr_p{.name = "eval_jaxpr",
+                                       .kind = Kind::call,
+                                       .type = jit_type,
+                                       .eval = jit_eval,
+                                       .jvp = jit_jvp,
+                                       .linearize = jit_linearize,
+                                       .transpose = jit_transpose,
+                                       .batch = jit_batch,
+                                       .partial_eval = call_partial_eval,
+                                       .dce = jit_dce,
+                                       .inlined_body = "call_jaxpr",
+                                       .param_rules = closed_call_rules};
 
 namespace {
 // C++ numbers next to f64 operands are passed as f64: an f32 argument would round them.

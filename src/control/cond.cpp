@@ -3,10 +3,9 @@
 //   cond[branches=(f0, f1)]: (i, a) -> b
 //   linearize:  cond: (i, a) -> (b, res)   and   cond: (i, res, ȧ) -> ḃ     with one residual list
 //               for all branches: the k-th residual of a type shares a slot, others hold empty2
-#include <algorithm>
+#include "control/cond.h"
 
 #include "control/body.h"
-#include "control/cond.h"
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/dce.h"
@@ -14,20 +13,26 @@
 #include "transform/transpose.h"
 #include "transform/vmap.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 namespace reprise {
 
 Slots merge_residuals(const std::vector<Types>& branches) {
   Slots slots;
+  std::unordered_map<std::string, std::vector<std::size_t>> slots_of;  // by type: in order
   for (const Types& residuals : branches) {
     std::vector<std::size_t> mine;
+    std::unordered_map<std::string, std::size_t> taken;  // by type: how many
     for (const Type& t : residuals) {
-      std::size_t slot = 0;
-      for (; slot < slots.types.size(); ++slot) {
-        const bool taken = std::find(mine.begin(), mine.end(), slot) != mine.end();
-        if (!taken && slots.types[slot] == t) break;
+      const std::string type = str(t, t.weak_type, static_cast<int>(t.memory_space));
+      std::vector<std::size_t>& same = slots_of[type];
+      const std::size_t next = taken[type]++;
+      if (next == same.size()) {
+        same.push_back(slots.types.size());
+        slots.types.push_back(t);
       }
-      if (slot == slots.types.size()) slots.types.push_back(t);
-      mine.push_back(slot);
+      mine.push_back(same[next]);
     }
     slots.of_branch.push_back(std::move(mine));
   }
@@ -248,12 +253,9 @@ Batched cond_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
 
 std::optional<Equation> cond_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
   std::vector<bool> needed;
-  for (const ProgramPtr& b : branches_of(e.params)) merge(needed, dce(*b, used).used_inputs);
+  for (const ProgramPtr& b : branches_of(e.params)) merge(needed, live_inputs(b, used));
   Programs branches;
-  for (const ProgramPtr& b : branches_of(e.params)) {
-    branches.push_back(std::make_shared<const Program>(
-        keep_inputs(dce(*b, used), [&](std::size_t i, bool) { return needed[i]; })));
-  }
+  for (const ProgramPtr& b : branches_of(e.params)) branches.push_back(dce_body(b, used, needed));
   Equation out = e;
   out.params = e.params.with("branches", std::move(branches));
   out.in = {e.in[0]};
@@ -267,6 +269,9 @@ std::optional<Equation> cond_dce(const Program&, const Equation& e, const std::v
   return out;
 }
 
+constexpr ParamRule cond_rules[] = {{"branches", form::programs},
+                                     {"branches_platforms", form::text, absent}};
+
 }  // namespace
 
 constinit const Primitive cond_p{.name = "cond",
@@ -278,6 +283,7 @@ constinit const Primitive cond_p{.name = "cond",
                                  .transpose = cond_transpose,
                                  .batch = cond_batch,
                                  .partial_eval = cond_partial_eval,
-                                 .dce = cond_dce};
+                                 .dce = cond_dce,
+                                 .param_rules = cond_rules};
 
 }  // namespace reprise

@@ -14,6 +14,7 @@ const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>(
 
 Types call_type(const Types& in, const Params& params) {
   check_operands("custom_jvp_call", *body_of(params), in);
+  check_num_consts("custom_jvp_call", params, in.size());
   return body_of(params)->out_types();
 }
 Arrays call_eval(const Arrays& x, const Params& params, const Types&) {
@@ -49,11 +50,7 @@ RuleResult run_traced(const JvpRule& rule, const Arrays& x, const Arrays& dx) {
     return concat(y, dy);
   };
   const Traced t = trace(both, types, {.transform = "custom_jvp", .body = true});
-  Program p = *t.program;
-  for (Equation& e : p.eqns) {
-    for (Atom& a : e.in) a.literal.promoted = false;
-  }
-  const Arrays out = eval(p, concat(t.consts, concat(x, dx)));
+  const Arrays out = eval(*t.program, concat(t.consts, concat(x, dx)));
   return {slice_of(out, 0, outputs), slice_of(out, outputs, out.size())};
 }
 
@@ -130,6 +127,12 @@ std::vector<Param> printed(const Params& params) {
   return in_order(params, {"name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"});
 }
 
+constexpr ParamRule jvp_call_rules[] = {{"call_jaxpr", form::program},
+                               {"jvp", form::text | form::object, "jvp"},
+                               {"name", form::text, "f"},
+                               {"num_consts", form::integer, "0"},
+                               {"symbolic_zeros", form::flag, "False"}};
+
 }  // namespace
 
 constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
@@ -140,7 +143,8 @@ constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
                                             .transpose = call_transpose,
                                             .batch = call_batch,
                                             .inlined_body = "call_jaxpr",
-                                            .printed_params = printed};
+                                            .printed_params = printed,
+                                            .param_rules = jvp_call_rules};
 
 Arrays custom_jvp_call(const std::string& name, const FlatFunction& f,
                        std::shared_ptr<const JvpRule> rule, const Arrays& args) {

@@ -42,9 +42,12 @@ std::shared_ptr<const Rule> rule_of(const char* op, const Params& params, const 
 }
 // How many leading operands the function closed over; not printed when there are none.
 inline std::size_t num_consts(const Params& params) {
-  const Attr* value = params.find("num_consts");
-  const auto* count = value == nullptr ? nullptr : std::get_if<std::int64_t>(value);
-  return count == nullptr || *count < 0 ? 0 : static_cast<std::size_t>(*count);
+  return static_cast<std::size_t>(params.get<std::int64_t>("num_consts"));
+}
+inline void check_num_consts(const char* op, const Params& params, std::size_t operands) {
+  const auto count = params.get<std::int64_t>("num_consts");
+  if (count >= 0 && static_cast<std::size_t>(count) <= operands) return;
+  fail<TypeError>(op, ": num_consts must count leading operands, got ", count, " for ", operands);
 }
 // Those of the params that there are, in the order of `keys`.
 inline std::vector<Param> in_order(const Params& params, std::initializer_list<const char*> keys) {

@@ -2,6 +2,7 @@
 //
 //   differentiated:  x -> fwd -> (y, res)      custom_lin: (res, ẋ) -> ẏ, which only transposes:
 //   transposed:      (res, ȳ) -> bwd -> x̄
+#include <algorithm>
 #include <mutex>
 
 #include "control/body.h"
@@ -21,6 +22,7 @@ struct TypesParam : OpaqueParam {
   explicit TypesParam(Types t) : types(std::move(t)) {}
   Types types;
   std::string text() const override { return "[" + join(types, ", ") + "]"; }
+  bool equal(const OpaqueParam& other) const override { return types == static_cast<const TypesParam&>(other).types; }
 };
 struct BoolsParam : OpaqueParam {
   explicit BoolsParam(std::vector<bool> v) : values(std::move(v)) {}
@@ -34,6 +36,7 @@ struct BoolsParam : OpaqueParam {
 
 Types call_type(const Types& in, const Params& params) {
   check_operands("custom_vjp_call", *body_of(params), in);
+  check_num_consts("custom_vjp_call", params, in.size());
   return body_of(params)->out_types();
 }
 Arrays call_eval(const Arrays& x, const Params& params, const Types&) {
@@ -72,7 +75,14 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   return {std::move(y), Tangents(tangents.begin(), tangents.end())};
 }
 
-Types lin_type(const Types&, const Params& params) {
+Types lin_type(const Types& in, const Params& params) {
+  const auto residuals = params.get<std::int64_t>("num_res");
+  const std::vector<bool>& zeros = params.get_opaque<BoolsParam>("in_zeros")->values;
+  const auto tangents = std::count(zeros.begin(), zeros.end(), false);
+  if (residuals < 0 || residuals + tangents != static_cast<std::int64_t>(in.size())) {
+    fail<TypeError>("custom_lin: the operands must be the residuals and the tangents, got ",
+                    in.size(), " for ", residuals, " and ", tangents);
+  }
   return params.get_opaque<TypesParam>("out_avals")->types;
 }
 Arrays lin_eval(const Arrays&, const Params&, const Types&) {
@@ -200,8 +210,27 @@ std::vector<Param> printed_lin(const Params& params) {
   return out;
 }
 Params parsed_lin(const Params& printed, const Types&, const Types& out) {
-  return printed.with("out_avals", OpaquePtr(std::make_shared<const TypesParam>(out)));
+  const std::optional<std::vector<bool>> zeros =
+      parse_flags(printed.get<std::string>("in_zeros"));
+  if (!zeros) {
+    fail<TypeError>("custom_lin: in_zeros must be a list of flags, got ",
+                    printed.get<std::string>("in_zeros"));
+  }
+  return printed.with("out_avals", OpaquePtr(std::make_shared<const TypesParam>(out)))
+      .with("in_zeros", OpaquePtr(std::make_shared<const BoolsParam>(*zeros)));
 }
+
+constexpr ParamRule vjp_call_rules[] = {{"bwd", form::text | form::object, "bwd"},
+                                    {"call_jaxpr", form::program},
+                                    {"fwd", form::text | form::object, "fwd"},
+                                    {"name", form::text, "f"},
+                                    {"num_consts", form::integer, "0"},
+                                    {"symbolic_zeros", form::flag, "False"}};
+constexpr ParamRule lin_rules[] = {{"bwd", form::text | form::object, "bwd"},
+                                   {"in_zeros", form::object},
+                                   {"num_res", form::integer},
+                                   {"out_avals", form::object, completed},
+                                   {"symbolic_zeros", form::flag, "False"}};
 
 }  // namespace
 
@@ -212,13 +241,15 @@ constinit const Primitive custom_vjp_call_p{.name = "custom_vjp_call",
                                             .jvp = call_jvp,
                                             .batch = call_batch,
                                             .inlined_body = "call_jaxpr",
-                                            .printed_params = printed_call};
+                                            .printed_params = printed_call,
+                                            .param_rules = vjp_call_rules};
 constinit const Primitive custom_lin_p{.name = "custom_lin",
                                        .kind = Kind::call,
                                        .type = lin_type,
                                        .eval = lin_eval,
                                        .transpose = lin_transpose,
                                        .printed_params = printed_lin,
+                                       .param_rules = lin_rules,
                                        .parsed_params = parsed_lin};
 
 Arrays custom_vjp_call(const std::string& name, const FlatFunction& f,

@@ -31,17 +31,18 @@ void check_shape(const Types& in, const Params& params) {
 
 Types scan_type(const Types& in, const Params& params) {
   check_shape(in, params);
+  check_budget("scan", params, std::max<std::int64_t>(params.get<std::int64_t>("length"), 1));
   const ScanShape s = scan_shape(params);
   const Program& body = *body_of(params);
-  Types sliced = in;
+  Types steps = in;
   for (std::size_t i = s.consts + s.carry; i < in.size(); ++i) {
     if (in[i].shape.empty() || in[i].shape[0] != s.length) {
       fail<TypeError>("scan: scanned arrays must have the length as leading size, got ", in[i],
                       " for length ", s.length);
     }
-    sliced[i].shape.erase(sliced[i].shape.begin());
+    steps[i] = sliced(in[i]);
   }
-  check_operands("scan", body, sliced);
+  check_operands("scan", body, steps);
   Types out = body.out_types();
   for (std::size_t k = 0; k < s.carry; ++k) {
     const Type& carry = in[s.consts + k];
@@ -49,20 +50,8 @@ Types scan_type(const Types& in, const Params& params) {
       fail<TypeError>("scan: the carry must keep its type, got ", carry, " in and ", out[k], " out");
     }
   }
-  for (std::size_t k = s.carry; k < out.size(); ++k) out[k].shape.insert(out[k].shape.begin(), s.length);
+  for (std::size_t k = s.carry; k < out.size(); ++k) out[k] = stacked(out[k], s.length);
   return out;
-}
-
-// Element i of the leading axis, sharing nothing.
-Array row(const Array& stacked, std::int64_t i) {
-  Type type = stacked.type();
-  type.shape.erase(type.shape.begin());
-  NewArray out(type);
-  const std::size_t bytes = static_cast<std::size_t>(out.size()) * itemsize(type.dtype);
-  if (bytes > 0) {
-    std::memcpy(out.bytes(), content(stacked).elements + static_cast<std::size_t>(i) * bytes, bytes);
-  }
-  return std::move(out).finish();
 }
 
 Arrays scan_eval(const Arrays& x, const Params& params, const Types& out) {
@@ -94,8 +83,93 @@ std::vector<T> part(const std::vector<T>& v, std::size_t begin, std::size_t end)
   return {v.begin() + static_cast<std::ptrdiff_t>(begin), v.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-// A carry that starts as a symbolic zero may become nonzero: repeat until nothing changes.
 Duals scan_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
+  const std::size_t carry = scan_shape(params).carry, ys = body_of(params)->out.size() - carry;
+  const JvpScan j = jvp_scan(x, dx, params);
+  const Arrays out = bind_scan(j.shape, j.body, j.args);
+  Duals result;
+  result.out = concat(slice_of(out, 0, carry), slice_of(out, j.shape.carry, j.shape.carry + ys));
+  const Arrays dots = concat(slice_of(out, carry, j.shape.carry), slice_of(out, j.shape.carry + ys, out.size()));
+  result.tangents = spread(j.nonzero, dots);
+  return result;
+}
+
+Batched scan_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                   const Params& params) {
+  const ScanShape s = scan_shape(params);
+  const Program& body = *body_of(params);
+  const BatchedLoop b = batched_loop(body, s.consts, s.carry, mapped_mask(axes), n);
+  Arrays args = b.body->consts;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool scanned = i >= s.consts + s.carry;
+    args.push_back(b.mapped[i] ? axis_at(x[i], axes[i], scanned ? 1 : 0, n) : x[i]);
+  }
+  ScanShape shape = s;
+  shape.consts += b.body->consts.size();
+  Batched result{bind_scan(shape, b.body->program, args), {}};
+  for (std::size_t k = 0; k < body.out.size(); ++k) {
+    const std::int64_t at = k < s.carry ? 0 : 1;
+    result.axes.push_back(b.body->out_axes[k] ? Axis(at) : std::nullopt);
+  }
+  return result;
+}
+
+// A carry is kept iff it is used or needed by a kept carry or output.
+std::optional<Equation> scan_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
+  const ScanShape s = scan_shape(e.params);
+  const ProgramPtr& body = body_of(e.params);
+  std::vector<bool> wanted = used, keep;
+  for (bool stable = false; !stable;) {
+    stable = true;
+    keep = live_inputs(body, wanted);
+    for (std::size_t k = 0; k < s.carry; ++k) {
+      if (!keep[s.consts + k] || wanted[k]) continue;
+      wanted[k] = true;
+      stable = false;
+    }
+  }
+  for (std::size_t k = 0; k < s.carry; ++k) keep[s.consts + k] = wanted[k];
+  Equation out = e;
+  out.in.clear();
+  out.out.clear();
+  std::int64_t consts = 0, carry = 0;
+  for (std::size_t i = 0; i < e.in.size(); ++i) {
+    if (!keep[i]) continue;
+    out.in.push_back(e.in[i]);
+    consts += i < s.consts ? 1 : 0;
+    carry += i >= s.consts && i < s.consts + s.carry ? 1 : 0;
+  }
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (wanted[k]) out.out.push_back(e.out[k]);
+  }
+  out.params = e.params.with("jaxpr", dce_body(body, wanted, keep))
+                   .with("num_consts", consts)
+                   .with("num_carry", carry);
+  return out;
+}
+
+}  // namespace
+
+Type sliced(Type t) {
+  t.shape.erase(t.shape.begin());
+  return t;
+}
+Type stacked(Type t, std::int64_t length) {
+  t.shape.insert(t.shape.begin(), length);
+  return t;
+}
+// Sharing nothing.
+Array row(const Array& stacked, std::int64_t i) {
+  const Type type = sliced(stacked.type());
+  NewArray out(type);
+  const std::size_t bytes = static_cast<std::size_t>(out.size()) * itemsize(type.dtype);
+  if (bytes > 0) {
+    std::memcpy(out.bytes(), content(stacked).elements + static_cast<std::size_t>(i) * bytes, bytes);
+  }
+  return std::move(out).finish();
+}
+
+JvpScan jvp_scan(const Arrays& x, const Tangents& dx, const Params& params) {
   const ScanShape s = scan_shape(params);
   const Program& body = *body_of(params);
   const std::size_t split = s.consts + s.carry, ys = body.out.size() - s.carry;
@@ -144,102 +218,45 @@ Duals scan_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   ScanShape shape = s;
   shape.consts = extra + s.consts + counts[0];
   shape.carry = s.carry + counts[1];
-  const Arrays out = bind_scan(shape, *rearranged, args);
-  Duals result;
-  result.out = concat(slice_of(out, 0, s.carry), slice_of(out, shape.carry, shape.carry + ys));
-  const Arrays dots = concat(slice_of(out, s.carry, shape.carry), slice_of(out, shape.carry + ys, out.size()));
-  result.tangents = spread(j->nonzero_out, dots);
-  return result;
+  return {shape, *rearranged, std::move(args), j->nonzero_out};
 }
 
-Batched scan_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
-                   const Params& params) {
-  const ScanShape s = scan_shape(params);
-  const Program& body = *body_of(params);
-  const std::size_t split = s.consts + s.carry;
-  std::vector<bool> mapped = mapped_mask(axes);
-  std::shared_ptr<const BatchedProgram> b;
-  for (bool stable = false; !stable;) {
-    stable = true;
+BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t carry, std::vector<bool> mapped,
+                         std::int64_t n) {
+  for (;;) {
     Axes in_axes;
     for (bool m : mapped) in_axes.push_back(m ? Axis(0) : std::nullopt);
-    std::vector<bool> force = part(mapped, s.consts, split);
+    std::vector<bool> force = part(mapped, consts, consts + carry);
     force.resize(body.out.size());
-    b = batched_program(body, in_axes, n, OutAxes::front, force);
-    for (std::size_t k = 0; k < s.carry; ++k) {
-      if (!b->out_axes[k] || mapped[s.consts + k]) continue;
-      mapped[s.consts + k] = true;
+    auto b = batched_program(body, in_axes, n, OutAxes::front, force);
+    bool stable = true;
+    for (std::size_t k = 0; k < carry; ++k) {
+      if (!b->out_axes[k] || mapped[consts + k]) continue;
+      mapped[consts + k] = true;
       stable = false;
     }
+    if (stable) return {std::move(b), std::move(mapped)};
   }
-  Arrays args = b->consts;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const bool scanned = i >= split;
-    args.push_back(mapped[i] ? axis_at(x[i], axes[i], scanned ? 1 : 0, n) : x[i]);
-  }
-  ScanShape shape = s;
-  shape.consts += b->consts.size();
-  Batched result{bind_scan(shape, b->program, args), {}};
-  for (std::size_t k = 0; k < body.out.size(); ++k) {
-    const std::int64_t at = k < s.carry ? 0 : 1;
-    result.axes.push_back(b->out_axes[k] ? Axis(at) : std::nullopt);
-  }
-  return result;
 }
-
-// A carry is kept iff it is used or needed by a kept carry or output.
-std::optional<Equation> scan_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
-  const ScanShape s = scan_shape(e.params);
-  const Program& body = *body_of(e.params);
-  std::vector<bool> wanted = used;
-  DceProgram live;
-  for (bool stable = false; !stable;) {
-    stable = true;
-    live = dce(body, wanted);
-    for (std::size_t k = 0; k < s.carry; ++k) {
-      if (!live.used_inputs[s.consts + k] || wanted[k]) continue;
-      wanted[k] = true;
-      stable = false;
-    }
-  }
-  std::vector<bool> keep = live.used_inputs;
-  for (std::size_t k = 0; k < s.carry; ++k) keep[s.consts + k] = wanted[k];
-  const auto shrunk = derive<ProgramPtr>(body, mask_key(str("scan_dce", s.consts), wanted), [&] {
-    return std::make_shared<const Program>(
-        keep_inputs(std::move(live), [&](std::size_t i, bool) { return keep[i]; }));
-  });
-  Equation out = e;
-  out.in.clear();
-  out.out.clear();
-  std::int64_t consts = 0, carry = 0;
-  for (std::size_t i = 0; i < e.in.size(); ++i) {
-    if (!keep[i]) continue;
-    out.in.push_back(e.in[i]);
-    consts += i < s.consts ? 1 : 0;
-    carry += i >= s.consts && i < s.consts + s.carry ? 1 : 0;
-  }
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    if (wanted[k]) out.out.push_back(e.out[k]);
-  }
-  out.params = e.params.with("jaxpr", *shrunk).with("num_consts", consts).with("num_carry", carry);
-  return out;
-}
-
-}  // namespace
 
 ScanShape scan_shape(const Params& p) {
   return {static_cast<std::size_t>(p.get<std::int64_t>("num_consts")),
           static_cast<std::size_t>(p.get<std::int64_t>("num_carry")), p.get<std::int64_t>("length"),
-          p.get<bool>("reverse"), p.get<std::int64_t>("unroll")};
+          p.get<bool>("reverse"), p.get<std::int64_t>("unroll"),
+          count_or_none(p, "checkpoints"), count_or_none(p, "disk_checkpoints")};
 }
 
+Params scan_params(const ScanShape& s, const ProgramPtr& body) {
+  const Params params{{"jaxpr", body},
+                      {"length", s.length},
+                      {"num_carry", static_cast<std::int64_t>(s.carry)},
+                      {"num_consts", static_cast<std::int64_t>(s.consts)},
+                      {"reverse", s.reverse},
+                      {"unroll", s.unroll}};
+  return with_budget(params, s.checkpoints, s.disk_checkpoints);
+}
 Arrays bind_scan(const ScanShape& s, const ProgramPtr& body, const Arrays& args) {
-  return scan_p.bind(args, {{"jaxpr", body},
-                            {"length", s.length},
-                            {"num_carry", static_cast<std::int64_t>(s.carry)},
-                            {"num_consts", static_cast<std::int64_t>(s.consts)},
-                            {"reverse", s.reverse},
-                            {"unroll", s.unroll}});
+  return scan_p.bind(args, scan_params(s, body));
 }
 
 ProgramPtr permute_inputs(const Program& p, const std::vector<std::size_t>& order) {
@@ -253,6 +270,40 @@ ProgramPtr permute_outputs(const Program& p, const std::vector<std::size_t>& ord
   return q;
 }
 
+namespace {
+
+// JAX counts operands, newer JAX describes them by trees: their types say it too.
+Params scan_parsed(const Params& printed, const Types& in, const Types& out) {
+  if (printed.find("num_carry") && printed.find("num_consts")) return printed;
+  const Program& body = *body_of(printed);
+  std::size_t carry = 0, scanned = 0;
+  while (carry < std::min(out.size(), body.out.size()) &&
+         out[carry].ndim() == body.type(body.out[carry]).ndim()) {
+    ++carry;
+  }
+  while (scanned < std::min(in.size(), body.in.size()) &&
+         in[in.size() - 1 - scanned].ndim() != body.type(body.in[body.in.size() - 1 - scanned]).ndim()) {
+    ++scanned;
+  }
+  const auto consts = static_cast<std::int64_t>(in.size()) - static_cast<std::int64_t>(carry + scanned);
+  return printed.with("num_carry", static_cast<std::int64_t>(carry)).with("num_consts", consts);
+}
+
+constexpr ParamRule scan_rules[] = {{"_split_transpose", form::flag, unused},
+                                     {"checkpoints", form::integer, absent},
+                                     {"disk_checkpoints", form::integer, absent},
+                                     {"ft_in", form::text, unused},
+                                     {"ft_out", form::text, unused},
+                                     {"jaxpr", form::program},
+                                     {"length", form::integer},
+                                     {"linear", form::text, unused},
+                                     {"num_carry", form::integer, completed},
+                                     {"num_consts", form::integer, completed},
+                                     {"reverse", form::flag, "False"},
+                                     {"unroll", form::integer, "1"}};
+
+}  // namespace
+
 constinit const Primitive scan_p{.name = "scan",
                                  .kind = Kind::call,
                                  .type = scan_type,
@@ -262,6 +313,8 @@ constinit const Primitive scan_p{.name = "scan",
                                  .transpose = scan_transpose,
                                  .batch = scan_batch,
                                  .partial_eval = scan_partial_eval,
-                                 .dce = scan_dce};
+                                 .dce = scan_dce,
+                                 .param_rules = scan_rules,
+                                 .parsed_params = scan_parsed};
 
 }  // namespace reprise

@@ -7,10 +7,13 @@
 #include <algorithm>
 
 #include "control/body.h"
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "control/split.h"
 #include "ops/lax.h"
+#include "program/effects.h"
+#include "transform/closure_order.h"
 #include "transform/jvp.h"
 #include "transform/transpose.h"
 
@@ -37,6 +40,24 @@ std::shared_ptr<const LinearizedProgram> linearize_body(const Program& body, con
   }
 }
 
+// Whole equations only: JAX does not look into calls here.
+void drop_unread(Program& p) {
+  std::vector<bool> read(p.types.size());
+  const auto mark = [&](const Atom& a) {
+    if (a.is_var()) read[static_cast<std::size_t>(a.var)] = true;
+  };
+  std::for_each(p.out.begin(), p.out.end(), mark);
+  std::vector<Equation> kept;
+  for (std::size_t i = p.eqns.size(); i-- > 0;) {
+    Equation& e = p.eqns[i];
+    const bool is_read = std::any_of(e.out.begin(), e.out.end(), [&](Var v) { return read[static_cast<std::size_t>(v)]; });
+    if (!is_read && !effect_of(e).is_kept) continue;
+    std::for_each(e.in.begin(), e.in.end(), mark);
+    kept.push_back(std::move(e));
+  }
+  p.eqns.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+}
+
 }  // namespace
 
 HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t primal_outputs) {
@@ -49,28 +70,20 @@ HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t pri
     return !a.is_var() || s.is_known[static_cast<std::size_t>(a.var)];
   };
   outside.in.assign(body.in.begin(), body.in.begin() + static_cast<std::ptrdiff_t>(consts));
-  std::vector<bool> listed(loop.types.size());
-  auto need = [&](const Atom& a) {
-    if (!a.is_var() || !is_invariant(a) || listed[static_cast<std::size_t>(a.var)]) return;
-    listed[static_cast<std::size_t>(a.var)] = true;
-    outside.out.push_back(a);
-    loop.in.push_back(a.var);
-  };
-  for (const Equation& e : loop.eqns) {
-    for (const Atom& a : e.in) need(a);
-  }
+  loop.in.assign(body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
   for (std::size_t k = 0; k < s.out.size(); ++k) {
     const bool residual = k >= primal_outputs;
     if (residual) plan.invariant.push_back(is_invariant(s.out[k]));
-    if (residual && plan.invariant.back()) continue;
-    need(s.out[k]);
-    loop.out.push_back(s.out[k]);
+    if (!residual || !plan.invariant.back()) loop.out.push_back(s.out[k]);
   }
-  plan.needed = loop.in.size();
+  drop_unread(loop);
+  const std::vector<Var> needed = closure_order(loop, s.is_known);
+  for (Var v : needed) outside.out.push_back(Atom::of(v));
+  plan.needed = needed.size();
   for (std::size_t k = primal_outputs; k < s.out.size(); ++k) {
     if (plan.invariant[k - primal_outputs]) outside.out.push_back(s.out[k]);
   }
-  loop.in.insert(loop.in.end(), body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
+  loop.in.insert(loop.in.begin(), needed.begin(), needed.end());
   plan.outside = std::make_shared<const Program>(std::move(outside));
   plan.loop = std::make_shared<const Program>(std::move(loop));
   return plan;
@@ -78,6 +91,11 @@ HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t pri
 
 Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   const ScanShape s = scan_shape(params);
+  if (s.checkpoints > 0) {
+    Duals d = linearize_checkpointed(checkpointed_scan_p, x, dx, params);
+    d.out.resize(d.tangents.size());
+    return d;
+  }
   const Program& body = *params.get<ProgramPtr>("jaxpr");
   std::vector<bool> active = nonzero_mask(dx);
   const auto lin = linearize_body(body, s, active);
@@ -89,7 +107,7 @@ Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) 
   ScanShape primal = s;
   primal.consts = plan->needed;
   Arrays out;
-  if (!plan->loop->out.empty()) {
+  if (!plan->loop->out.empty() || effects_of(*plan->loop).is_kept) {
     out = bind_scan(primal, plan->loop,
                     concat(slice_of(outside, 0, plan->needed), slice_of(x, s.consts, x.size())));
   }

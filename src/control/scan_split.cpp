@@ -2,9 +2,11 @@
 #include <algorithm>
 
 #include "control/body.h"
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "control/scan_linear.h"
+#include "program/effects.h"
 #include "transform/partial_eval.h"
 
 namespace reprise {
@@ -24,7 +26,8 @@ ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bo
     for (std::size_t k = 0; k < shape.carry; ++k) outputs.unknown[k] = unknown[shape.consts + k];
     const std::vector<bool> available =
         s.mode() == SplitMode::by_policy ? std::vector<bool>(body.in.size(), true) : unknown;
-    ScanSplit result{split(body, unknown, available, s.policy(), s.mode(), outputs), unknown};
+    ScanSplit result{*shared_split(body, unknown, available, s.policy(), s.mode(), outputs),
+                     unknown};
     if (s.mode() == SplitMode::once) drop_known_outputs(result.body);
     bool stable = true;
     for (std::size_t k = 0; k < shape.carry; ++k) {
@@ -34,20 +37,6 @@ ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bo
     }
     if (stable) return result;
   }
-}
-
-Type stacked(Type t, std::int64_t length) {
-  t.shape.insert(t.shape.begin(), length);
-  return t;
-}
-
-Params scan_params(const ScanShape& s, const ProgramPtr& body) {
-  return {{"jaxpr", body},
-          {"length", s.length},
-          {"num_carry", static_cast<std::int64_t>(s.carry)},
-          {"num_consts", static_cast<std::int64_t>(s.consts)},
-          {"reverse", s.reverse},
-          {"unroll", s.unroll}};
 }
 
 std::size_t count_known(const std::vector<bool>& unknown, std::size_t begin, std::size_t end) {
@@ -106,7 +95,7 @@ void split_by_policy(const Equation& e, Split& s) {
     if (!parts.body.unknown_out[k]) call.out.push_back(e.out[k]);
   }
   call.out.insert(call.out.end(), per_step.begin(), per_step.end());
-  if (!call.out.empty()) s.add_known(std::move(call));
+  if (does_something(call)) s.add_known(std::move(call));
 
   for (std::size_t i = 0; i < body.in.size(); ++i) order.push_back(residuals + i);
   order.insert(order.end(), moved.begin(), moved.end());
@@ -129,6 +118,7 @@ void split_once(const Equation& e, Split& s) {
   const Program& body = *e.params.get<ProgramPtr>("jaxpr");
   const ScanSplit parts = split_body(body, shape, s.unknown_mask(e.in), s);
   const std::vector<bool>& unknown = parts.unknown_in;
+  if (shape.checkpoints > 0) return split_checkpointed_scan(e, s, parts.body.known, unknown, parts.body.unknown_out);
   const std::size_t split_at = shape.consts + shape.carry, residuals = parts.body.residuals;
 
   // Residuals that are constants or scanned inputs come straight from the operands.
@@ -183,7 +173,7 @@ void split_once(const Equation& e, Split& s) {
     (is_constant ? constant : per_step).push_back(value);
     (is_constant ? order : moved).push_back(r);
   }
-  if (!loop.out.empty()) s.add_known(std::move(loop));
+  if (does_something(loop)) s.add_known(std::move(loop));
 
   ScanShape staged_shape = shape;
   staged_shape.consts = constant.size();

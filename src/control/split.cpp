@@ -1,6 +1,8 @@
 #include "control/split.h"
 
 #include "control/records.h"
+#include "program/effects.h"
+#include "transform/partial_eval.h"
 
 #include <algorithm>
 
@@ -108,7 +110,12 @@ class Splitter {
     for (Atom& a : e.in) a = read(a);
     const bool none =
         std::none_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
-    if (std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); })) {
+    const bool all = std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
+    if (effect_of(e).is_any()) {  // it happens at every step
+      record(std::move(e), false);
+    } else if (e.prim->partial_eval && e.prim != &jit_p) {
+      split_by_rule(e);
+    } else if (all) {
       record(std::move(e), true);
     } else if (e.prim == &custom_jvp_call_p) {
       open(*e.params.get<ProgramPtr>("call_jaxpr"), e);
@@ -118,6 +125,56 @@ class Splitter {
       if (e.prim == &custom_vjp_call_p && none) empty_call(e);
       record(std::move(e), false);
     }
+  }
+
+  // A program of this equation alone, split by the equation's own rule.
+  void split_by_rule(const Equation& e) {
+    Program alone;
+    Equation copy = e;
+    std::vector<bool> unknown;
+    std::vector<Atom> known_args, unknown_args;
+    for (Atom& a : copy.in) {
+      if (!a.is_var()) continue;
+      unknown.push_back(!is_known(a));
+      (unknown.back() ? unknown_args : known_args).push_back(a);
+      a = Atom::of(alone.fresh(types_[at(a.var)]));
+      alone.in.push_back(a.var);
+    }
+    for (Var& v : copy.out) {
+      v = alone.fresh(types_[at(v)]);
+      alone.out.push_back(Atom::of(v));
+    }
+    alone.eqns.push_back(std::move(copy));
+    const PolicySplit parts = reprise::split(alone, unknown, unknown, {}, SplitMode::once);
+    std::vector<Atom> known = splice(parts.known, known_args, true);
+    const auto residuals = known.end() - static_cast<std::ptrdiff_t>(parts.residuals);
+    unknown_args.insert(unknown_args.begin(), residuals, known.end());
+    const std::vector<Atom> staged = splice(parts.staged, unknown_args, false);
+    std::size_t next_known = 0, next_staged = 0;
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      const Atom& out = parts.unknown_out[k] ? staged[next_staged] : known[next_known];
+      next_staged += parts.available_out[k] ? 1 : 0;
+      next_known += parts.unknown_out[k] ? 0 : 1;
+      now_[at(e.out[k])] = out;
+    }
+  }
+  std::vector<Atom> splice(const Program& p, const std::vector<Atom>& args, bool known) {
+    std::vector<Atom> stands(p.types.size());
+    for (std::size_t i = 0; i < p.in.size(); ++i) stands[at(p.in[i])] = args[i];
+    auto atom = [&](const Atom& a) { return a.is_var() ? stands[at(a.var)] : a; };
+    for (const Equation& e : p.eqns) {
+      Equation here = e;
+      for (Atom& a : here.in) a = atom(a);
+      for (Var& v : here.out) {
+        const Var inner = v;
+        v = fresh(p.type(inner), known);
+        stands[at(inner)] = Atom::of(v);
+      }
+      record(std::move(here), known);
+    }
+    std::vector<Atom> out;
+    for (const Atom& a : p.out) out.push_back(atom(a));
+    return out;
   }
 
   void empty_call(const Equation& e) {

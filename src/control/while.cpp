@@ -1,12 +1,12 @@
 // while: repeat a body as long as a condition holds.
 //
 //   while: (cond consts, body consts, init) -> carry
-//   A mapped loop has a predicate per element: it runs while any holds, and elements whose predicate
-//   is false keep their value.
+#include "control/while.h"
+
 #include <algorithm>
-#include <cstring>
 
 #include "control/body.h"
+#include "control/checkpointed.h"
 #include "control/cond.h"
 #include "control/records.h"
 #include "ops/lax.h"
@@ -14,24 +14,23 @@
 #include "transform/vmap.h"
 
 namespace reprise {
-namespace {
 
-struct Loop {
-  ProgramPtr cond, body;
-  std::size_t cond_consts, body_consts;
-  std::size_t first_carry() const { return cond_consts + body_consts; }
-};
-Loop loop_of(const Params& p) {
+WhileLoop loop_of(const Params& p) {
   return {p.get<ProgramPtr>("cond_jaxpr"), p.get<ProgramPtr>("body_jaxpr"),
           static_cast<std::size_t>(p.get<std::int64_t>("cond_nconsts")),
-          static_cast<std::size_t>(p.get<std::int64_t>("body_nconsts"))};
+          static_cast<std::size_t>(p.get<std::int64_t>("body_nconsts")),
+          count_or_none(p, "checkpoints"), count_or_none(p, "disk_checkpoints")};
 }
-Arrays bind_while(const Loop& l, const Arrays& args) {
-  return while_p.bind(args, {{"body_jaxpr", l.body},
-                             {"body_nconsts", static_cast<std::int64_t>(l.body_consts)},
-                             {"cond_jaxpr", l.cond},
-                             {"cond_nconsts", static_cast<std::int64_t>(l.cond_consts)}});
+Params while_params(const WhileLoop& l) {
+  const Params params{{"body_jaxpr", l.body},
+                      {"body_nconsts", static_cast<std::int64_t>(l.body_consts)},
+                      {"cond_jaxpr", l.cond},
+                      {"cond_nconsts", static_cast<std::int64_t>(l.cond_consts)}};
+  return with_budget(params, l.checkpoints, l.disk_checkpoints);
 }
+Arrays bind_while(const WhileLoop& l, const Arrays& args) { return while_p.bind(args, while_params(l)); }
+
+namespace {
 
 Types while_type(const Types& in, const Params& params) {
   const auto cond_consts = params.get<std::int64_t>("cond_nconsts");
@@ -41,7 +40,8 @@ Types while_type(const Types& in, const Params& params) {
     fail<TypeError>("while: the counts do not fit, got ", cond_consts, " and ", body_consts,
                     " constants of ", operands, " operands");
   }
-  const Loop l = loop_of(params);
+  check_budget("while_loop", params, std::nullopt);
+  const WhileLoop l = loop_of(params);
   Types for_cond(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
   for_cond.insert(for_cond.end(), in.begin() + static_cast<std::ptrdiff_t>(l.first_carry()), in.end());
   check_operands("while", *l.cond, for_cond);
@@ -57,49 +57,31 @@ Types while_type(const Types& in, const Params& params) {
     same = carry.shape == out[k].shape && carry.dtype == out[k].dtype;
   }
   if (!same) fail<TypeError>("while: the carry must keep its types, got ", join(out, ", "), " out");
+  const Shape& front = pred[0].shape;  // of a mapped loop: each element has a condition
+  for (const Type& t : out) {
+    if (t.ndim() >= pred[0].ndim() && std::equal(front.begin(), front.end(), t.shape.begin())) continue;
+    fail<TypeError>("while: a carry must have the dimensions of the condition in front, got ", t, " for ", pred[0]);
+  }
   return out;
 }
 
-// Rows of `now` where the predicate holds, else rows of `old`.
-Array select_by_prefix(const Array& pred, const Array& now, const Array& old) {
-  const bool* keep = elements<bool>(pred);
-  NewArray out(now.type());
-  const std::int64_t rows = pred.size();
-  const std::size_t bytes = rows == 0 ? 0 : now.nbytes() / static_cast<std::size_t>(rows);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const std::size_t at = static_cast<std::size_t>(r) * bytes;
-    std::memcpy(out.bytes() + at, content(keep[r] ? now : old).elements + at, bytes);
-  }
-  return std::move(out).finish();
-}
-
 Arrays while_eval(const Arrays& x, const Params& params, const Types&) {
-  const Loop l = loop_of(params);
+  const WhileLoop l = loop_of(params);
   const Arrays cond_consts = slice_of(x, 0, l.cond_consts);
   const Arrays body_consts = slice_of(x, l.cond_consts, l.first_carry());
   Arrays carry = slice_of(x, l.first_carry(), x.size());
   for (;;) {
-    const Array pred = eval(*l.cond, concat(cond_consts, carry))[0];
-    const bool* p = elements<bool>(pred);
-    if (std::none_of(p, p + pred.size(), [](bool b) { return b; })) return carry;
+    const Array more = eval(*l.cond, concat(cond_consts, carry))[0];
+    if (!*elements<bool>(l.is_mapped() ? any_more(more) : more)) return carry;
     Arrays next = eval(*l.body, concat(body_consts, carry));
-    if (pred.ndim() > 0) {
-      for (std::size_t k = 0; k < next.size(); ++k) next[k] = select_by_prefix(pred, next[k], carry[k]);
-    }
-    carry = std::move(next);
+    carry = l.is_mapped() ? where_more(more, next, carry) : std::move(next);
   }
 }
 
-struct LoopJvp {
-  Loop loop;
-  Arrays args;
-  std::vector<bool> nonzero;  // per carry
-  std::vector<bool> is_tangent;  // per input of the new body
-  std::size_t extra_consts = 0;  // leading ones: arrays that custom rules close over
-};
+}  // namespace
 
-LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
-  const Loop l = loop_of(params);
+LoopJvp jvp_while(const Arrays& x, const Tangents& dx, const Params& params) {
+  const WhileLoop l = loop_of(params);
   std::vector<bool> active = nonzero_mask(dx);
   const auto body_mask = [&] {
     return std::vector<bool>(active.begin() + static_cast<std::ptrdiff_t>(l.cond_consts), active.end());
@@ -128,7 +110,7 @@ LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
   result.extra_consts = extra;
   std::size_t dot = extra + inputs;
   const std::size_t bounds[3] = {0, l.body_consts, inputs};
-  Loop looped{nullptr, nullptr, l.cond_consts, extra + l.body_consts};
+  WhileLoop looped{nullptr, nullptr, l.cond_consts, extra + l.body_consts, l.checkpoints, l.disk_checkpoints};
   for (std::size_t g = 0; g < 2; ++g) {
     for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
       in.push_back(j->program->in[extra + i]);
@@ -153,8 +135,10 @@ LoopJvp jvp_loop(const Arrays& x, const Tangents& dx, const Params& params) {
   return result;
 }
 
+namespace {
+
 Duals while_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
-  const LoopJvp j = jvp_loop(x, dx, params);
+  const LoopJvp j = jvp_while(x, dx, params);
   const Arrays out = bind_while(j.loop, j.args);
   const std::size_t carry = j.nonzero.size();
   return {slice_of(out, 0, carry), spread(j.nonzero, out, carry)};
@@ -184,8 +168,13 @@ ProgramPtr primal_part(const Program& body, const std::vector<bool>& is_tangent,
 
 // The primal loop runs now; the whole differentiated loop is recorded for later.
 Duals while_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
-  const LoopJvp j = jvp_loop(x, dx, params);
-  Loop primal = loop_of(params);
+  if (params.find("checkpoints") != nullptr) {
+    Duals d = linearize_checkpointed(checkpointed_while_p, x, dx, params);
+    d.out.resize(d.tangents.size());
+    return d;
+  }
+  const LoopJvp j = jvp_while(x, dx, params);
+  WhileLoop primal = loop_of(params);
   Arrays args = x;
   if (ProgramPtr body = primal_part(*j.loop.body, j.is_tangent, j.nonzero.size())) {
     args = slice_of(x, 0, primal.cond_consts);
@@ -202,14 +191,22 @@ Duals while_linearize(const Arrays& x, const Tangents& dx, const Params& params)
 
 Tangents while_transpose(const Tangents&, const Primals&, const Types&, const Params&) {
   fail_with_hint<RuleError>(
-      "use scan, or fori_loop with C++ integers as bounds",
+      "give .checkpoints, or use scan, or fori_loop with C++ integers as bounds",
       "while_loop: reverse-mode differentiation needs a known number of steps, got a while_loop or a "
       "fori_loop with traced bounds");
 }
 
+// The condition of a loop with checkpoints is asked once for all elements: its reversal has one length.
 Batched while_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                     const Params& params) {
-  const Loop l = loop_of(params);
+  const BatchedWhile b = batched_while(loop_of(params), x, axes, n);
+  if (b.loop.checkpoints > 0 && b.loop.is_mapped()) return {bind_with_one_predicate(b.loop, b.args), b.axes};
+  return {bind_while(b.loop, b.args), b.axes};
+}
+
+}  // namespace
+
+BatchedWhile batched_while(const WhileLoop& l, const Arrays& x, const Axes& axes, std::int64_t n) {
   const std::size_t first = l.first_carry(), carries = x.size() - first;
   Axes cond_axes(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
   const Axes body_const_axes(axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts),
@@ -231,8 +228,7 @@ Batched while_batch(const Primitive&, const Arrays& x, const Axes& axes, std::in
     }
   }
   auto cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front);
-  const bool nested = !l.cond->out_types()[0].shape.empty();
-  if (cond->out_axes[0] || nested) {  // one predicate per element: every carry is mapped
+  if (cond->out_axes[0] || l.is_mapped()) {  // one predicate per element: every carry is mapped
     mapped.assign(carries, true);
     cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front, {true});
   }
@@ -243,10 +239,19 @@ Batched while_batch(const Primitive&, const Arrays& x, const Axes& axes, std::in
   for (std::size_t k = 0; k < carries; ++k) {
     args.push_back(mapped[k] ? axis_at(x[first + k], axes[first + k], 0, n) : x[first + k]);
   }
-  const Loop loop{cond->program, body->program, l.cond_consts + cond->consts.size(),
-                  l.body_consts + body->consts.size()};
-  return {bind_while(loop, args), carry_axes()};
+  WhileLoop loop{cond->program, body->program, l.cond_consts + cond->consts.size(),
+                 l.body_consts + body->consts.size(), l.checkpoints, l.disk_checkpoints};
+  return {std::move(loop), std::move(args), carry_axes()};
 }
+
+namespace {
+
+constexpr ParamRule while_rules[] = {{"body_jaxpr", form::program},
+                                      {"body_nconsts", form::integer, "0"},
+                                      {"checkpoints", form::integer, absent},
+                                      {"cond_jaxpr", form::program},
+                                      {"cond_nconsts", form::integer, "0"},
+                                      {"disk_checkpoints", form::integer, absent}};
 
 }  // namespace
 
@@ -258,6 +263,7 @@ constinit const Primitive while_p{.name = "while",
                                   .linearize = while_linearize,
                                   .transpose = while_transpose,
                                   .batch = while_batch,
-                                  .partial_eval = while_partial_eval};
+                                  .partial_eval = while_partial_eval,
+                                  .param_rules = while_rules};
 
 }  // namespace reprise

@@ -5,6 +5,7 @@
 #include "functions/promote.h"
 #include "functions/unit.h"
 #include "ops/lax.h"
+#include "ops/reduce.h"
 #include "reprise/ops_math.h"
 
 #include <algorithm>
@@ -93,14 +94,20 @@ Array counted(const Literal* start, const Literal& stop, const Literal* step,
 
 // A diagonal far outside every matrix is as good as any other.
 std::int64_t within_matrices(std::int64_t k) {
-  return std::clamp<std::int64_t>(k, -(1 << 30), 1 << 30);
+  constexpr std::int64_t far = std::int64_t{1} << 53;
+  return std::clamp(k, -far, far);
+}
+// Positions in a matrix, with room for a shift to diagonal k.
+Dtype matrix_index_dtype(std::int64_t n, std::int64_t m, std::int64_t k) {
+  return index_dtype(std::max(n, m) + std::abs(k));
 }
 
 // column <= row + k
 Array lower_triangle(std::int64_t n, std::int64_t m, std::int64_t k) {
-  const Array row = lax::iota(Dtype::i32, {n, m}, 0);
+  const Dtype dtype = matrix_index_dtype(n, m, k);
+  const Array row = lax::iota(dtype, {n, m}, 0);
   const Array shifted = lax::add(row, lax::const_like(row, static_cast<double>(k)));
-  const Array column = lax::iota(Dtype::i32, {n, m}, 1);
+  const Array column = lax::iota(dtype, {n, m}, 1);
   return lax::ge(shifted, column);
 }
 
@@ -220,10 +227,11 @@ Array linspace(Operand start, Operand stop, std::int64_t num, bool endpoint,
 Array eye(std::int64_t n, std::optional<std::int64_t> m, std::int64_t k, Dtype dtype, Location at) {
   const AtUser scope(at);
   const Shape shape{n, m.value_or(n)};
-  const Array row = lax::iota(Dtype::i32, shape, 0);
-  const Array column = lax::iota(Dtype::i32, shape, 1);
-  const Array shifted =
-      lax::add(row, lax::const_like(row, static_cast<double>(within_matrices(k))));
+  const std::int64_t diagonal = within_matrices(k);
+  const Dtype index = matrix_index_dtype(shape[0], shape[1], diagonal);
+  const Array row = lax::iota(index, shape, 0);
+  const Array column = lax::iota(index, shape, 1);
+  const Array shifted = lax::add(row, lax::const_like(row, static_cast<double>(diagonal)));
   const Array is_diagonal = lax::eq(shifted, column);
   return lax::convert(is_diagonal, dtype);
 }

@@ -1,8 +1,10 @@
 // x(i, slice(1, 3), indices) and x.at(...): positions first become one list with an entry for each
 // axis, then static slices, one dynamic slice, or a gather (for updates a scatter).
+#include "base/warning.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
 #include "ops/records.h"
+#include "ops/reduce.h"
 #include "ops/slice.h"
 #include "reprise/ops_shape.h"
 
@@ -179,11 +181,8 @@ Array static_slice(const Array& x, const Positions& positions) {
       lax::slice(x, start, limit, steps ? std::optional<Ints>(strides) : std::nullopt));
 }
 
-Dtype index_dtype(const Shape& shape) {
-  const bool large = std::any_of(shape.begin(), shape.end(), [](std::int64_t d) {
-    return d > std::numeric_limits<std::int32_t>::max();
-  });
-  return large ? Dtype::i64 : Dtype::i32;
+Dtype dtype_of_indices(const Shape& shape) {
+  return index_dtype(shape.empty() ? 0 : *std::max_element(shape.begin(), shape.end()));
 }
 Array index_literal(std::int64_t value, Dtype dtype) {
   Literal l = make_literal(dtype, 0);
@@ -200,7 +199,7 @@ bool fits_dynamic_slice(const Positions& positions) {
          });
 }
 Array dynamic_slice(const Array& x, const Positions& positions) {
-  const Dtype dtype = index_dtype(x.shape());
+  const Dtype dtype = dtype_of_indices(x.shape());
   Arrays start;
   Ints sizes;
   Aftermath after;
@@ -240,7 +239,7 @@ struct GatherPlan {
 class GatherPlanner {
  public:
   GatherPlanner(const Array& x, Positions positions)
-      : x_(x), positions_(std::move(positions)), dtype_(index_dtype(x.shape())) {}
+      : x_(x), positions_(std::move(positions)), dtype_(dtype_of_indices(x.shape())) {}
 
   GatherPlan plan() {
     wrap_negative_arrays();
@@ -407,6 +406,10 @@ Array updated(Scatter scatter, const Array& x, const std::vector<Index>& index,
   const GatherPlan plan = GatherPlanner(x, parse(index, x.type())).plan();
   if (has_zero(plan.shape)) return x;
   const Arrays both = promote_dtypes({x, value.array});
+  if (both[0].dtype() != x.dtype()) {
+    warn(str("at: values are cut to the dtype of the array, got ", value.array.dtype(), " for ", x.dtype(),
+             "; convert them with astype, or the array if it is to hold them"));
+  }
   Array updates = broadcast_to(both[1], plan.shape);
   updates = lax::squeeze(updates, plan.added);
   if (!plan.reversed.empty()) updates = lax::rev(updates, plan.reversed);

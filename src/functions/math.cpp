@@ -101,10 +101,10 @@ Array operator/(Operand x, Operand y) { return divide(x, y); }
 Array operator%(Operand x, Operand y) { return remainder(x, y); }
 Array operator-(Operand x) { return negative(x); }
 Array operator+(Operand x) { return positive(x); }
-Array& Array::operator+=(const Array& y) { return *this = add({*this, {}}, {y, {}}); }
-Array& Array::operator-=(const Array& y) { return *this = subtract({*this, {}}, {y, {}}); }
-Array& Array::operator*=(const Array& y) { return *this = multiply({*this, {}}, {y, {}}); }
-Array& Array::operator/=(const Array& y) { return *this = divide({*this, {}}, {y, {}}); }
+Array& Array::operator+=(const Array& y) & { return *this = add({*this, {}}, {y, {}}); }
+Array& Array::operator-=(const Array& y) & { return *this = subtract({*this, {}}, {y, {}}); }
+Array& Array::operator*=(const Array& y) & { return *this = multiply({*this, {}}, {y, {}}); }
+Array& Array::operator/=(const Array& y) & { return *this = divide({*this, {}}, {y, {}}); }
 
 // --------------------------------------------------------------------------------------- rounding
 Array floor(Operand x) {

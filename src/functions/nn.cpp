@@ -8,6 +8,7 @@
 #include "control/custom_rules.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
+#include "ops/reduce.h"
 #include "reprise/ops_math.h"
 
 namespace reprise::nn {
@@ -182,8 +183,11 @@ Array one_hot(Operand x, std::int64_t num_classes, Dtype dtype, std::int64_t axi
     const Array spread = lax::expand_dims(args[0], {a});
     Shape shape(static_cast<std::size_t>(args[0].ndim()) + 1, 1);
     shape[static_cast<std::size_t>(a)] = num_classes;
-    const Array classes = lax::iota(args[0].dtype(), shape, a);
-    const Array hit = lax::eq(spread, classes);
+    const Dtype own = args[0].dtype();
+    const bool fits = !is_integer(own) || num_classes - 1 <= largest_integer(own);
+    const Array classes = lax::iota(fits ? own : index_dtype(num_classes), shape, a);
+    const Array label = fits ? spread : lax::convert(spread, classes.dtype());
+    const Array hit = lax::eq(label, classes);
     return Arrays{lax::convert(hit, dtype)};
   };
   return jit_call1("_one_hot", body, {x.array});

@@ -6,6 +6,7 @@
 #include "functions/promote.h"
 #include "functions/random.h"
 #include "ops/random.h"
+#include "ops/reduce.h"
 #include "reprise/ops_math.h"
 #include "reprise/ops_reduce.h"
 #include "reprise/ops_shape.h"
@@ -253,7 +254,7 @@ Array permutation(Operand key, std::int64_t n) {
   const AtUser at(key.at);
   if (n < 0) fail<TypeError>("permutation: the number of elements must not be negative, got ", n);
   const Array k = single_key("permutation", key);
-  return shuffle(k, lax::iota(Dtype::i32, {n}, 0), 0);
+  return shuffle(k, lax::iota(index_dtype(n), {n}, 0), 0);
 }
 Array permutation(Operand key, Operand x, std::int64_t axis, bool independent) {
   const AtUser at(key.at);
@@ -264,7 +265,8 @@ Array permutation(Operand key, Operand x, std::int64_t axis, bool independent) {
   const std::int64_t along = canonical_axis("permutation", axis, x.array.ndim());
   const Array k = single_key("permutation", key);
   if (independent || x.array.ndim() == 1) return shuffle(k, x, along);
-  const Array order = shuffle(k, lax::iota(Dtype::i32, {x.array.shape(along)}, 0), 0);
+  const std::int64_t n = x.array.shape(along);
+  const Array order = shuffle(k, lax::iota(index_dtype(n), {n}, 0), 0);
   if (order.size() == 0) return x.array;
   return take(x, order, along, {.unique_indices = true});
 }

@@ -41,13 +41,14 @@ bool is_half_dtype(Dtype d) { return d == Dtype::f16 || d == Dtype::bf16; }
 // Where sums and products of a dtype are computed, and what they result in.
 Dtype computing_dtype(Dtype d) { return is_half_dtype(d) ? Dtype::f32 : d; }
 Dtype sum_dtype(Dtype d) {
-  if (d == Dtype::bool_ || d == Dtype::i8 || d == Dtype::i16) return Dtype::i32;
+  if (d == Dtype::i8 || d == Dtype::i16) return Dtype::i32;
   if (d == Dtype::u8 || d == Dtype::u16) return Dtype::u32;
   return d;
 }
 
 Array total(Reduction reduce, const Array& x, const Ints& axes, bool keepdims) {
-  const Dtype dtype = sum_dtype(x.dtype());
+  const bool counts = x.dtype() == Dtype::bool_;
+  const Dtype dtype = counts ? index_dtype(element_count(sizes_at(x.shape(), axes))) : sum_dtype(x.dtype());
   const Array wide = lax::convert(x, computing_dtype(dtype));
   const Array y = reduced(reduce, wide, axes, keepdims);
   return lax::convert(y, dtype);
@@ -90,7 +91,8 @@ Array position(const char* op, Position find, const Operand& x, std::optional<st
     row = lax::reshape(row, {row.size()});
   }
   check_not_empty(op, x.array, axes);
-  const Array index = find(row, axis ? axes[0] : 0, Dtype::i32);
+  const std::int64_t along = axis ? axes[0] : 0;
+  const Array index = find(row, along, index_dtype(row.shape(along)));
   return keepdims ? with_kept_axes(index, x.array.shape(), axes) : index;
 }
 

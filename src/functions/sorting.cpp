@@ -2,6 +2,7 @@
 #include "base/dtype.h"
 #include "control/call.h"
 #include "ops/lax.h"
+#include "ops/reduce.h"
 #include "reprise/ops_reduce.h"
 
 namespace reprise {
@@ -29,7 +30,8 @@ Array cumulative(const char* op, Cumulative accumulate, const Operand& x,
   const auto valid = checked(op, axis, x.array);
   const auto body = [=](const Arrays& args) -> Arrays {
     const Along a = along(args[0], valid);
-    const Dtype dtype = a.x.dtype() == Dtype::bool_ ? Dtype::i32 : a.x.dtype();
+    const bool counts = a.x.dtype() == Dtype::bool_;
+    const Dtype dtype = counts ? index_dtype(a.x.shape(a.axis)) : a.x.dtype();
     const Array strong = lax::convert(a.x, dtype);
     return {accumulate(strong, a.axis, false)};
   };
@@ -71,7 +73,7 @@ Array argsort(Operand x, std::optional<std::int64_t> axis, bool descending) {
   const auto body = [=](const Arrays& args) -> Arrays {
     const Along a = along(args[0], valid);
     Array keys = a.x;
-    Array positions = lax::iota(Dtype::i32, keys.shape(), a.axis);
+    Array positions = lax::iota(index_dtype(keys.shape(a.axis)), keys.shape(), a.axis);
     if (descending) {
       keys = lax::rev(keys, {a.axis});
       positions = lax::rev(positions, {a.axis});

@@ -3,6 +3,7 @@
 #include "control/call.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
+#include "ops/reduce.h"
 #include "ops/slice.h"
 #include "reprise/ops_math.h"
 #include "reprise/ops_shape.h"
@@ -22,13 +23,8 @@ void check_indices(const char* op, const Array& indices) {
 
 // Small integers cannot count to a large size.
 Array with_room_for(std::int64_t size, const Array& indices) {
-  const Dtype d = indices.dtype();
-  const std::int64_t most = d == Dtype::i8    ? std::numeric_limits<std::int8_t>::max()
-                            : d == Dtype::u8  ? std::numeric_limits<std::uint8_t>::max()
-                            : d == Dtype::i16 ? std::numeric_limits<std::int16_t>::max()
-                            : d == Dtype::u16 ? std::numeric_limits<std::uint16_t>::max()
-                                              : size;
-  return size > most ? lax::convert(indices, Dtype::i32) : indices;
+  const std::int64_t most = largest_integer(indices.dtype());
+  return size > most ? lax::convert(indices, index_dtype(size)) : indices;
 }
 Array plus_size(const Array& indices, std::int64_t size) {
   if (size > std::numeric_limits<std::int32_t>::max()) {
@@ -120,8 +116,7 @@ Array taken_along(const Array& x, const Array& given, std::int64_t axis,
   if (size == 0) return lax::full(shape, 0, x.dtype());
   Array indices = given;
   if (options.mode != IndexMode::promise_in_bounds) {
-    const bool large = size > std::numeric_limits<std::int32_t>::max();
-    indices = wrap_negative(lax::convert(given, large ? Dtype::i64 : Dtype::i32), size);
+    indices = wrap_negative(lax::convert(given, index_dtype(size)), size);
   }
   const AlongAxis along = along_axis(x.shape(), given.shape(), axis);
   const Array vectors = lax::reshape(indices, along.vectors_shape);

@@ -3,6 +3,9 @@
 #include "reprise/lax.h"
 
 #include <algorithm>
+#include <iostream>
+#include <mutex>
+#include <set>
 
 namespace reprise::io {
 
@@ -79,13 +82,12 @@ Elements::Elements(const Array& x)
 
 std::optional<std::uint64_t> bytes_of(Dtype dtype, const std::vector<std::uint64_t>& shape) {
   if (shape.size() > max_rank) return std::nullopt;
-  constexpr std::uint64_t limit = std::uint64_t{1} << 62;
+  constexpr std::uint64_t limit = std::uint64_t{1} << 52;
   std::uint64_t total = itemsize(dtype);
   bool is_empty = false;
-  for (const std::uint64_t d : shape) is_empty = is_empty || d == 0;
-  for (const std::uint64_t d : shape) {
-    if (d >= limit) return std::nullopt;
-    if (is_empty) continue;
+  for (const std::uint64_t d : shape) {  // the other dimensions of an empty array have limits too
+    is_empty = is_empty || d == 0;
+    if (d == 0) continue;
     if (total > limit / d) return std::nullopt;
     total *= d;
   }
@@ -99,6 +101,53 @@ void check_bools(const InputFile& file, const std::string& name, Dtype dtype,
       std::find_if(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; });
   if (odd == bytes.end()) return;
   file.reject("a bool must be 0 or 1, got ", static_cast<int>(*odd), " in the array '", name, "'");
+}
+
+namespace {
+
+template <class To, class From>
+Array narrowed(const InputFile& file, const std::string& name, const Array& x) {
+  const std::span<const From> from = x.data<From>();
+  const Buffer buffer(from.size() * sizeof(To));
+  auto* to = reinterpret_cast<To*>(buffer.data());
+  for (const From value : from) {
+    if constexpr (std::is_integral_v<To>) {
+      if (!std::in_range<To>(value)) {
+        file.reject("an integer does not fit 32 bits, which x64 = false asks for, got ", value,
+                    " in the array '", name, "'");
+      }
+    }
+    *to++ = static_cast<To>(value);
+  }
+  return buffer.to_array({dtype_of<To>(), x.shape()});
+}
+
+// Once for each file, and not for thousands of them.
+void warn_of_float64(const InputFile& file, const std::string& name) {
+  constexpr std::size_t most_files = 16;
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::lock_guard lock(mutex);
+  if (told.size() >= most_files || !told.insert(file.path()).second) return;
+  std::cerr << "reprise: warning: " << file.op() << ": '" << file.path()
+            << "' holds float64, first in '" << shown(name)
+            << "': what is computed with it becomes float64 too, where JAX would load float32; "
+               "{.x64 = false} does as JAX, {.x64 = true} keeps it without this warning\n";
+}
+
+}  // namespace
+
+Array DictBuilder::at_precision(const std::string& name, Array value) const {
+  if (!x64_ && value.dtype() == Dtype::f64) warn_of_float64(file_, name);
+  if (x64_.value_or(true)) return value;
+  if (value.dtype() == Dtype::f64) return narrowed<float, double>(file_, name, value);
+  if (value.dtype() == Dtype::i64) {
+    return narrowed<std::int32_t, std::int64_t>(file_, name, value);
+  }
+  if (value.dtype() == Dtype::u64) {
+    return narrowed<std::uint32_t, std::uint64_t>(file_, name, value);
+  }
+  return value;
 }
 
 void DictBuilder::add(const std::string& name, Array value) {
@@ -117,7 +166,8 @@ void DictBuilder::add(const std::string& name, Array value) {
     if (at == nullptr) taken();
     begin = end + separator_.size();
   }
-  const auto [place, is_new] = at->items().try_emplace(name.substr(begin), std::move(value));
+  const auto [place, is_new] =
+      at->items().try_emplace(name.substr(begin), at_precision(name, std::move(value)));
   if (!is_new) taken();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "io/file.h"
+#include "reprise/io.h"
 #include "reprise/named_leaves.h"
 
 #include <cstddef>
@@ -36,17 +37,21 @@ std::optional<std::uint64_t> bytes_of(Dtype dtype, const std::vector<std::uint64
 void check_bools(const InputFile& file, const std::string& name, Dtype dtype,
                  std::span<const std::byte> bytes);
 
-// Collects loaded arrays to a Dict; a RuntimeError if one name is the beginning of another.
+// Collects loaded arrays to a Dict, in the precision that is wanted; a RuntimeError if one name is
+// the beginning of another.
 class DictBuilder {
  public:
-  DictBuilder(const InputFile& file, std::string separator)
-      : file_(file), separator_(std::move(separator)) {}
+  DictBuilder(const InputFile& file, const LoadOptions& options)
+      : file_(file), separator_(options.separator), x64_(options.x64) {}
   void add(const std::string& name, Array value);
   Dict take() { return std::move(out_); }
 
  private:
+  Array at_precision(const std::string& name, Array value) const;
+
   const InputFile& file_;
   std::string separator_;
+  std::optional<bool> x64_;
   Dict out_;
 };
 

@@ -1,14 +1,18 @@
 #include "io/file.h"
 
+#include "io/destination.h"
+
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <new>
-#include <random>
 
 namespace reprise::io {
 
@@ -27,7 +31,8 @@ Array Buffer::to_array(const Type& type) const { return view(data_.get(), type, 
 
 // ----------------------------------------------------------------------------------------- reading
 InputFile::InputFile(const char* op, const std::string& path) : op_(op), path_(path) {
-  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK a pipe would wait for a writer before we learn that it is one.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0)
     fail<RuntimeError>(op, ": cannot open '", path, "', got ", std::strerror(errno));
   struct stat info {};
@@ -67,50 +72,69 @@ std::string InputFile::read_text(std::uint64_t offset, std::size_t count) const 
 // ----------------------------------------------------------------------------------------- writing
 namespace {
 
-// Through symbolic links: the file that is there shall be replaced, not the link to it.
-std::string followed(const std::string& path) {
-  std::error_code ignored;
-  if (!std::filesystem::is_symlink(path, ignored)) return path;
-  const std::filesystem::path target = std::filesystem::canonical(path, ignored);
-  return ignored ? path : target.string();
-}
-
 std::string folder_of(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return folder.empty() ? "." : folder;
 }
 
-std::string unused_name(const std::string& target) {
-  static constexpr char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-  std::random_device random;
-  std::string name = target + ".tmp-";
-  for (int i = 0; i < 10; ++i) name += digits[random() % 36];
-  return name;
+// While this lives, a pipe that nobody reads any more is an error of write, not the end of the
+// process.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigset_t pending;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutPipeSignal() {
+    const int error = errno;
+    const timespec at_once{};
+    if (!was_pending_) {
+      while (sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) {
+      }
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+  bool was_pending_ = false;
+};
+
+// A file that is replaced keeps its owner, where we may give it away, and its permissions.
+void keep_owner_and_mode(const std::string& replaced, int descriptor) {
+  struct stat old {};
+  if (::stat(replaced.c_str(), &old) != 0) return;
+  if (::fchown(descriptor, old.st_uid, old.st_gid) == 0 || errno == EPERM) {
+    static_cast<void>(::fchmod(descriptor, old.st_mode & 07777));
+  }
 }
 
 }  // namespace
 
-OutputFile::OutputFile(const char* op, const std::string& path)
-    : op_(op), path_(path), target_(followed(path)) {
-  for (int attempt = 0; attempt < 10 && descriptor_ < 0; ++attempt) {
-    temporary_ = unused_name(target_);
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor_ < 0 && errno != EEXIST) break;
-  }
+OutputFile::OutputFile(const char* op, const std::string& path) : op_(op), path_(path) {
+  const Destination to = destination_of(op, path);
+  target_ = to.file;
+  descriptor_ = to.stream;
+  if (target_.empty()) return;
+  remove_stale_temporaries(target_);
+  descriptor_ = open_temporary(target_, temporary_);
   if (descriptor_ < 0) {
     temporary_.clear();
     fail_with_errno("cannot write", errno);
   }
-  // A file that is replaced keeps its permissions.
-  struct stat old {};
-  if (::stat(target_.c_str(), &old) == 0 && S_ISREG(old.st_mode)) {
-    static_cast<void>(::fchmod(descriptor_, old.st_mode & 07777));
-  }
+  keep_owner_and_mode(target_, descriptor_);
 }
 
 OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void OutputFile::fail_with_errno(const char* what, int error) const {
@@ -118,6 +142,7 @@ void OutputFile::fail_with_errno(const char* what, int error) const {
 }
 
 void OutputFile::write(const void* data, std::size_t count) {
+  const WithoutPipeSignal without;
   const auto* from = static_cast<const char*>(data);
   position_ += count;
   while (count > 0) {
@@ -130,12 +155,12 @@ void OutputFile::write(const void* data, std::size_t count) {
 }
 
 void OutputFile::commit() {
+  if (target_.empty()) return close();
   if (::fsync(descriptor_) != 0) fail_with_errno("cannot flush", errno);
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) fail_with_errno("cannot close", errno);
+  // Renamed while it is open: its lock keeps others from clearing it away.
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail_with_errno("cannot replace", errno);
   temporary_.clear();
+  close();
   // The new name itself must reach the disk too.
   const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) fail_with_errno("cannot open the folder of", errno);
@@ -145,6 +170,12 @@ void OutputFile::commit() {
   // Some file systems cannot flush folders and say so; the file itself is safe.
   if (flushed != 0 && error != EINVAL && error != ENOTSUP)
     fail_with_errno("cannot flush the folder of", error);
+}
+
+void OutputFile::close() {
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail_with_errno("cannot close", errno);
 }
 
 }  // namespace reprise::io

@@ -40,6 +40,8 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
+  const char* op() const { return op_; }
+  const std::string& path() const { return path_; }
   std::uint64_t size() const { return size_; }
   void read(std::uint64_t offset, void* out, std::size_t count) const;
   std::string read_text(std::uint64_t offset, std::size_t count) const;
@@ -56,7 +58,8 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-// Writes beside `path`; commit puts the file into its place. Without commit nothing remains.
+// Writes beside `path`; commit puts the file into its place. Without commit nothing remains. Pipes
+// and /dev/stdout take the bytes as they come; devices and directories are refused (destination.h).
 class OutputFile {
  public:
   OutputFile(const char* op, const std::string& path);
@@ -70,11 +73,12 @@ class OutputFile {
   void commit();
 
  private:
+  void close();
   [[noreturn]] void fail_with_errno(const char* what, int error) const;
 
   const char* op_;
   std::string path_;       // as the user gave it, for messages
-  std::string target_;     // the same with symbolic links followed
+  std::string target_;     // the same with symbolic links followed; empty: a stream
   std::string temporary_;  // empty once it is in its place
   int descriptor_ = -1;
   std::uint64_t position_ = 0;

@@ -100,7 +100,7 @@ Dict load_npz(const std::string& path, const LoadOptions& options, Location at) 
   const InputFile file("load_npz", path);
   const std::vector<ZipEntry> entries = read_directory(file);
   check_inflation(file, entries, options.max_inflation);
-  DictBuilder out(file, options.separator);
+  DictBuilder out(file, options);
   for (const ZipEntry& entry : entries) {
     const std::string& name = entry.name;
     if (name.size() < suffix.size() || name.substr(name.size() - suffix.size()) != suffix) {

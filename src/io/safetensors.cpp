@@ -260,7 +260,7 @@ Dict load_safetensors(const std::string& path, const LoadOptions& options, Locat
   const AtUser scope(at);
   const InputFile file("load_safetensors", path);
   const Layout layout = read_layout(file);
-  DictBuilder out(file, options.separator);
+  DictBuilder out(file, options);
   for (const Entry& e : layout.header.entries) {
     const auto size = static_cast<std::size_t>(e.end - e.begin);
     const Buffer buffer(size);

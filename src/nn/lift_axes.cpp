@@ -207,7 +207,12 @@ class LiftedScan {
                            std::pair{std::move(step.stacked), std::move(step.ys)}};
         },
         Carry{carried_, carry_}, Slice{stacked_, {streams_.split, xs_.cut}},
-        {.length = length_, .reverse = options_.reverse, .unroll = options_.unroll});
+        {.length = length_,
+         .reverse = options_.reverse,
+         .unroll = options_.unroll,
+         .checkpoints = options_.checkpoints,
+         .checkpoint_bytes = options_.checkpoint_bytes,
+         .disk_checkpoints = options_.disk_checkpoints});
     boundary_.write_back(constant_);
     boundary_.write_back(carry.first);
     boundary_.write_back(axes_from_front(ys.first, out_));
@@ -350,15 +355,16 @@ Arrays lift_vmap(const LiftVmapOptions& options, const Scopes& scopes, const Lif
   // What comes out decides the axes, and is known only after the function ran once.
   const auto element = [](const auto& stacked) { return reprise::detail::element_of(stacked); };
   const auto [result, changed] = eval_shape(one, element(mapped), element(streams.split), element(xs.cut));
-  VmapOptions axes = {.in_axes = {0, 0, 0}, .out_axes = {}, .axis_size = size};
+  std::vector<InAxes::Axis> out_axes;
   for (std::size_t i = 0; i < result.size(); ++i) {
-    axes.out_axes.push_back(axis_of_result("vmap", options.out_axes, i, result.size()));
+    out_axes.push_back(axis_of_result("vmap", options.out_axes, i, result.size()));
   }
   for (const auto& [collection, node] : changed.items()) {
     const Axis axis = axis_for(out, collection).axis;
-    axes.out_axes.insert(axes.out_axes.end(), tree_leaves(std::get<Dict>(node)).size(), axis);
+    out_axes.insert(out_axes.end(), tree_leaves(std::get<Dict>(node)).size(), axis);
   }
-  if (axes.out_axes.empty()) axes.out_axes = {0};
+  if (out_axes.empty()) out_axes = {0};
+  const VmapOptions axes{.in_axes = {0, 0, 0}, .out_axes = out_axes, .axis_size = size};
   const auto [y, stacked] = reprise::vmap(one, axes)(mapped, streams.split, xs.cut);
   boundary.write_back(stacked);
   return y;

@@ -14,7 +14,20 @@ namespace {
 
 // The modules whose methods run on this thread, the innermost last. Null: modules made now have no
 // parent.
-thread_local std::vector<StatePtr> running;
+// Null: none. Objects of a thread with destructors are gone when those of the process are destroyed,
+// and they may call modules.
+thread_local std::vector<StatePtr>* running = nullptr;
+
+void enter(StatePtr state) {
+  if (running == nullptr) running = new std::vector<StatePtr>;
+  running->push_back(std::move(state));
+}
+void leave() {
+  running->pop_back();
+  if (!running->empty()) return;
+  delete running;
+  running = nullptr;
+}
 
 // The running method makes something: then it is compact, and methods it ran before must have been
 // numbered together with it.
@@ -41,8 +54,8 @@ void ModuleState::remove_copy(ModuleBase& module) {
 }
 
 void make_child(const StatePtr& state) {
-  if (running.empty() || running.back() == nullptr) return;
-  const StatePtr& parent = running.back();
+  if (running == nullptr || running->back() == nullptr) return;
+  const StatePtr& parent = running->back();
   if (parent->in_setup) return;  // named after the member it is assigned to
   note_making(*parent, state->class_name);
   state->is_child = true;
@@ -128,8 +141,8 @@ void name_children(ModuleState& parent, const StatePtr& last) {
 
 }  // namespace
 
-MakingOrphans::MakingOrphans() { running.push_back(nullptr); }
-MakingOrphans::~MakingOrphans() { running.pop_back(); }
+MakingOrphans::MakingOrphans() { enter(nullptr); }
+MakingOrphans::~MakingOrphans() { leave(); }
 
 const ScopePtr& scope_of(ModuleBase& module) {
   const StatePtr& state = ModuleState::of(module);
@@ -247,31 +260,31 @@ MethodCall::MethodCall(ModuleBase& module, Setup setup) : module_(module), order
   if (!ModuleState::is_set_up(module)) {
     adopt_members(module);
     if (setup != nullptr) {
-      running.push_back(state);
+      enter(state);
       state->in_setup = true;
       state->taken_in_setup.clear();
-      const auto leave = [&] {
+      const auto end_setup = [&] {
         state->in_setup = false;
-        running.pop_back();
+        leave();
       };
       try {
         setup(module);
       } catch (...) {
-        leave();
+        end_setup();
         throw;
       }
-      leave();
+      end_setup();
       adopt_members(module);
     }
     ModuleState::is_set_up(module) = true;
   }
   begin_method(*state);
-  running.push_back(state);
+  enter(state);
 }
 
 MethodCall::~MethodCall() {
-  running.back()->execution->methods.pop_back();
-  running.pop_back();
+  running->back()->execution->methods.pop_back();
+  leave();
 }
 
 bool MethodCall::is_watched() const { return calls_are_watched(module_); }

@@ -46,7 +46,7 @@ Counters Counters::copy() const {
 
 void Counters::restore(const Counters& earlier) {
   drawn = earlier.drawn;
-  static const Counters nothing;
+  static const Counters& nothing = *new const Counters;
   for (const auto& [name, child] : children) {
     const auto it = earlier.children.find(name);
     child->restore(it == earlier.children.end() ? nothing : *it->second);

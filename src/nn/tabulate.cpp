@@ -11,7 +11,8 @@ struct Call {
   Path path;
   std::string class_name, inputs, outputs;
 };
-thread_local std::vector<std::vector<Call>> logs;
+// Null: none. Objects of a thread with destructors are gone when those of the process are destroyed.
+thread_local std::vector<std::vector<Call>>* logs = nullptr;
 
 std::string type_text(const Type& type) {
   return str(long_name(type.dtype), "[", join(type.shape, ","), "]");
@@ -25,12 +26,20 @@ std::string list_text(const Arrays& arrays) {
 
 }  // namespace
 
-CallLog::CallLog() { logs.emplace_back(); }
-CallLog::~CallLog() { logs.pop_back(); }
+CallLog::CallLog() {
+  if (logs == nullptr) logs = new std::vector<std::vector<Call>>;
+  logs->emplace_back();
+}
+CallLog::~CallLog() {
+  logs->pop_back();
+  if (!logs->empty()) return;
+  delete logs;
+  logs = nullptr;
+}
 
 bool calls_are_watched(const ModuleBase& module) {
   const ScopePtr& scope = ModuleState::of(module)->scope;
-  return !logs.empty() || (scope && scope->frame->captures_calls);
+  return logs != nullptr || (scope && scope->frame->captures_calls);
 }
 
 void note_call(ModuleBase& module, std::uint64_t order, const char* method, const std::vector<Arrays>& inputs,
@@ -39,10 +48,10 @@ void note_call(ModuleBase& module, std::uint64_t order, const char* method, cons
   if (scope->frame->captures_calls && *method != '\0') {
     for (const Array& out : outputs) module.sow("intermediates", method, out);
   }
-  if (logs.empty()) return;
+  if (logs == nullptr) return;
   Arrays in;
   for (const Arrays& leaves : inputs) in.insert(in.end(), leaves.begin(), leaves.end());
-  logs.back().push_back({order, scope->path, module.class_name(), list_text(in), list_text(outputs)});
+  logs->back().push_back({order, scope->path, module.class_name(), list_text(in), list_text(outputs)});
 }
 
 // ------------------------------------------------------------------------------------------- table
@@ -155,7 +164,7 @@ std::string CallLog::table(const std::string& title, const Dict& variables) cons
   std::vector<Row> rows = {{"path", "module", "inputs", "outputs"}};
   rows[0].insert(rows[0].end(), collections.begin(), collections.end());
 
-  std::vector<Call> calls = logs.back();
+  std::vector<Call> calls = logs->back();
   // Noted when they ended, listed as they began.
   std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.order < b.order; });
   std::set<Path> shown;

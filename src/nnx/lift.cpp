@@ -65,7 +65,7 @@ Lift::Lift(Target& target) : target_(target) {
   arguments_ = roots.local.size();
   local_ = roots.local;
   inputs_ = slots_of(std::move(roots.fields.list()), &description_);
-  description_ += target.statics();
+  description_ += target.signature();
 }
 
 std::vector<std::size_t> Lift::roots() const {
@@ -86,13 +86,14 @@ Arrays Lift::values() const {
   return values;
 }
 
-reprise::detail::Callee Lift::callee() {
+reprise::detail::Callee Lift::callee(const std::vector<std::string>& names) {
   reprise::detail::Callee callee;
   callee.run = [this](const Arrays& values) { return run(values); };
   callee.at = target_.at;
   callee.identity = target_.identity;
   for (const Slot& slot : inputs_) {
-    std::string name = "args[" + to_string(slot.path[0]) + "]";
+    const std::size_t root = root_of(slot);
+    std::string name = root < names.size() && !names[root].empty() ? names[root] : "args[" + std::to_string(root) + "]";
     for (std::size_t i = 1; i < slot.path.size(); ++i) {
       const Key& key = slot.path[i];
       name += key.is_name() ? "." + key.name() : "[" + to_string(key) + "]";

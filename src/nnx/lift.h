@@ -41,7 +41,7 @@ class Lift {
 
   // Runs the function with values for the inputs; the outputs are known afterwards.
   Arrays run(const Arrays& values);
-  reprise::detail::Callee callee();
+  reprise::detail::Callee callee(const std::vector<std::string>& names = {});  // of the arguments
   const std::vector<Output>& outputs() const { return outputs_; }
   // The function changed static values or the structure of its arguments.
   bool changed_structure() const { return changed_structure_; }

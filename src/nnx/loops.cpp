@@ -118,7 +118,12 @@ class ScanCall {
     body.run = [&](const Arrays& given) { return step(values, given); };
     const Arrays out = reprise::detail::scan(
         body, init, xs,
-        {.length = options_.length, .reverse = options_.reverse, .unroll = options_.unroll});
+        {.length = options_.length,
+         .reverse = options_.reverse,
+         .unroll = options_.unroll,
+         .checkpoints = options_.checkpoints,
+         .checkpoint_bytes = options_.checkpoint_bytes,
+         .disk_checkpoints = options_.disk_checkpoints});
     finish(out);
   }
 

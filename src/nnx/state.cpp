@@ -82,15 +82,22 @@ StateLayout::StateLayout(std::vector<Leaf> leaves) {
   leaves_ = std::make_shared<const std::vector<Leaf>>(std::move(leaves));
 }
 const std::vector<Leaf>& StateLayout::leaves() const {
-  static const std::vector<Leaf> none;
+  static const auto& none = *new const std::vector<Leaf>;
   return leaves_ ? *leaves_ : none;
 }
 StateLayout::operator std::string() const {
-  std::string text;
+  std::string key;
   for (const Leaf& leaf : leaves()) {
-    text += to_string(leaf.path) + (leaf.kind == nullptr ? "" : leaf.kind->name) + leaf.tag + ";";
+    tree::append_bits(key, leaf.path.size());
+    for (const Key& step : leaf.path) {
+      tree::append_bits(key, step.is_name());
+      tree::append_bits(key, step.position());
+      tree::append_text(key, step.name());
+    }
+    tree::append_bits(key, leaf.kind);
+    tree::append_text(key, leaf.tag);
   }
-  return text;
+  return key;
 }
 
 State::State(std::vector<Leaf> leaves) {
@@ -227,7 +234,7 @@ reprise::Dict to_pure_dict(const State& state) {
   for (const Leaf& leaf : state.leaves()) {
     reprise::Dict* at = &out;
     for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i)
-      at = &(*at)[dict_key(leaf.path[i])].dict();
+      at = &at->nested(dict_key(leaf.path[i]));
     (*at)[dict_key(leaf.path.back())] = leaf.value;
   }
   return out;

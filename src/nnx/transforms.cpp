@@ -152,7 +152,7 @@ std::shared_ptr<const JitRecord> JitCall::trace() {
   return record;
 }
 
-void JitCall::keep(reprise::detail::JitCache& cache, std::shared_ptr<const void> made) const {
+void JitCall::keep(reprise::detail::JitCache& cache, reprise::detail::JitCache::Made made) const {
   cache.add(impl_->key, impl_->values, impl_->options.name, std::move(made));
 }
 

@@ -99,7 +99,7 @@ const Variable& Variable::operator/=(Operand x) const {
 
 const Kind& Variable::kind() const { return box_ ? *box_->kind : kind_of<Variable>(); }
 const std::string& Variable::tag() const {
-  static const std::string none;
+  static const auto& none = *new const std::string;
   return box_ ? box_->tag : none;
 }
 

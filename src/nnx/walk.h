@@ -28,9 +28,9 @@ struct Slot {
 std::vector<Field> sorted_fields(Module& module);
 std::vector<Field> sorted(std::vector<Field> fields);
 
-// All slots in order of their paths; a box or module that was seen before is left out. With `text`,
-// appends a description: equal texts mean equal structure, sharing and static values.
-std::vector<Slot> slots_of(std::vector<Field> roots, std::string* text = nullptr);
-std::vector<Slot> slots_of(const Module& module, std::string* text = nullptr);
+// All slots in order of their paths; a box or module that was seen before is left out. To
+// `key` a description is appended: equal bytes mean equal structure, sharing and static values.
+std::vector<Slot> slots_of(std::vector<Field> roots, std::string* key = nullptr);
+std::vector<Slot> slots_of(const Module& module, std::string* key = nullptr);
 
 }  // namespace reprise::nnx::detail

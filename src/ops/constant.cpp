@@ -48,6 +48,10 @@ Arrays iota_eval(const Arrays&, const Params& params, const Types& out) {
   return {std::move(result).finish()};
 }
 
+Types empty_type(const Types&, const Params& params) {
+  check_shape("empty", params.get<Ints>("shape"));
+  return {Type{params.get<Dtype>("dtype"), params.get<Ints>("shape")}};
+}
 // A scalar of no particular value; shapes come from a broadcast.
 Types empty2_type(const Types&, const Params& params) {
   return {Type{params.get<Dtype>("dtype"), {}}};
@@ -57,14 +61,64 @@ Array zero_bytes(const Type& type) {
   std::memset(result.bytes(), 0, type.nbytes());
   return std::move(result).finish();
 }
-Arrays empty2_eval(const Arrays&, const Params&, const Types& out) { return {zero_bytes(out[0])}; }
+Arrays zeros_eval(const Arrays&, const Params&, const Types& out) { return {zero_bytes(out[0])}; }
+
+// Which of the groups of platforms is meant for this one: (('tpu',), ('cpu', 'cuda'), None).
+Types platform_index_type(const Types&, const Params&) { return {Type{Dtype::i32, {}}}; }
+Arrays platform_index_eval(const Arrays&, const Params& params, const Types& out) {
+  std::string_view groups = params.get<std::string>("platforms");
+  if (groups.starts_with('(')) groups.remove_prefix(1);
+  std::int32_t index = 0;
+  for (;; ++index) {  // a group, or None for all others
+    const std::size_t begin = groups.find_first_not_of(", \n)");
+    if (begin == std::string_view::npos || groups.substr(begin).starts_with("None")) break;
+    const std::size_t end = std::min(groups.find(')', begin), groups.size());
+    if (groups.substr(begin, end - begin).find("'cpu'") != std::string_view::npos) break;
+    groups.remove_prefix(end);
+  }
+  NewArray result(out[0]);
+  *result.data<std::int32_t>() = index;
+  return {std::move(result).finish()};
+}
+
+constexpr ParamRule platform_rules[] = {{"platforms", form::text}};
+constexpr ParamRule iota_rules[] = {{"dimension", form::integer},
+                                     {"dtype", form::dtype},
+                                     {"shape", form::ints},
+                                     {"sharding", form::none, "None"}};
+constexpr ParamRule empty_rules[] = {{"dtype", form::dtype},
+                                      {"out_sharding", form::none, "None"},
+                                      {"shape", form::ints}};
+constexpr ParamRule empty2_rules[] = {{"dtype", form::dtype},
+                                       {"memory_space", form::text, "MemorySpace.Device"}};
 
 }  // namespace
 
-constinit const Primitive iota_p{
-    .name = "iota", .kind = Kind::constant, .type = iota_type, .eval = iota_eval, .arity = 0};
-constinit const Primitive empty2_p{
-    .name = "empty2", .kind = Kind::constant, .type = empty2_type, .eval = empty2_eval, .arity = 0};
+constinit const Primitive iota_p{.name = "iota",
+                                 .kind = Kind::constant,
+                                 .type = iota_type,
+                                 .eval = iota_eval,
+                                 .param_rules = iota_rules,
+                                 .arity = 0};
+constinit const Primitive empty_p{.name = "empty",
+                                  .kind = Kind::constant,
+                                  .type = empty_type,
+                                  .eval = zeros_eval,
+                                  .param_rules = empty_rules,
+                                  .arity = 0};
+constinit const Primitive empty2_p{.name = "empty2",
+                                   .kind = Kind::constant,
+                                   .type = empty2_type,
+                                   .eval = zeros_eval,
+                                   .param_rules = empty2_rules,
+                                   .arity = 0};
+
+constinit const Primitive platform_index_p{.name = "platform_index",
+                                           .kind = Kind::constant,
+                                           .type = platform_index_type,
+                                           .eval = platform_index_eval,
+                                           .param_rules = platform_rules,
+                                           .arity = 0};
 
 namespace lax {
 

@@ -264,6 +264,17 @@ Params conv_parsed(const Params& printed, const Types&, const Types&) {
   return Conv(printed.with("dimension_numbers", param)).params();
 }
 
+constexpr ParamRule conv_rules[] = {{"batch_group_count", form::integer, "1"},
+                                     {"dimension_numbers", form::object},
+                                     {"feature_group_count", form::integer, "1"},
+                                     {"lhs_dilation", form::ints},
+                                     {"out_sharding", form::none, "None"},
+                                     {"padding", form::rows},
+                                     {"precision", form::none | form::text, "None"},
+                                     {"preferred_element_type", form::none | form::dtype, "None"},
+                                     {"rhs_dilation", form::ints},
+                                     {"window_strides", form::ints}};
+
 }  // namespace
 
 constinit const Primitive conv_general_dilated_p{.name = "conv_general_dilated",
@@ -273,6 +284,7 @@ constinit const Primitive conv_general_dilated_p{.name = "conv_general_dilated",
                                                  .tangent = conv_tangent,
                                                  .transpose = conv_transpose,
                                                  .batch = conv_batch,
+                                                 .param_rules = conv_rules,
                                                  .parsed_params = conv_parsed};
 
 namespace lax {

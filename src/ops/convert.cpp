@@ -163,9 +163,28 @@ Types same_type(const Types& in, const Params&) { return in; }
 Arrays same_value(const Arrays& x, const Params&, const Types& out) {
   return {with_type(x[0], out[0])};
 }
+// Values as they are: nothing here moves an operation across.
+Arrays same_values(const Arrays& x, const Params&, const Types& out) {
+  Arrays y;
+  for (std::size_t i = 0; i < x.size(); ++i) y.push_back(with_type(x[i], out[i]));
+  return y;
+}
+Tangents barrier_tangent(const Arrays&, const Tangents& dx, const Arrays&, const Params&) {
+  return dx;
+}
+Batched barrier_batch(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
+                      const Params& params) {
+  return {self.bind(x, params), axes};
+}
 Tangents copy_transpose(const Tangents& ct, const Primals&, const Types&, const Params&) {
   return {copy(*ct[0])};
 }
+
+constexpr ParamRule convert_rules[] = {
+    {"new_dtype", form::dtype}, {"sharding", form::none, unused}, {"weak_type", form::flag, "False"}};
+constexpr ParamRule bitcast_rules[] = {{"new_dtype", form::dtype}};
+constexpr ParamRule precision_rules[] = {{"exponent_bits", form::integer},
+                                          {"mantissa_bits", form::integer}};
 
 }  // namespace
 
@@ -176,6 +195,7 @@ constinit const Primitive convert_element_type_p{.name = "convert_element_type",
                                                  .tangent = convert_tangent,
                                                  .transpose = convert_transpose,
                                                  .batch = elementwise::batch,
+                                                 .param_rules = convert_rules,
                                                  .arity = 1};
 constinit const Primitive bitcast_convert_type_p{.name = "bitcast_convert_type",
                                                  .kind = Kind::elementwise,
@@ -183,6 +203,7 @@ constinit const Primitive bitcast_convert_type_p{.name = "bitcast_convert_type",
                                                  .eval = bitcast_eval,
                                                  .tangent = elementwise::zero_tangent,
                                                  .batch = bitcast_batch,
+                                                 .param_rules = bitcast_rules,
                                                  .arity = 1};
 constinit const Primitive reduce_precision_p{.name = "reduce_precision",
                                              .kind = Kind::elementwise,
@@ -191,6 +212,7 @@ constinit const Primitive reduce_precision_p{.name = "reduce_precision",
                                              .tangent = linear_tangent<reduce_precision_p>,
                                              .transpose = reduce_precision_transpose,
                                              .batch = elementwise::batch,
+                                             .param_rules = precision_rules,
                                              .arity = 1};
 constinit const Primitive stop_gradient_p{.name = "stop_gradient",
                                           .kind = Kind::elementwise,
@@ -207,6 +229,13 @@ constinit const Primitive copy_p{.name = "copy",
                                  .transpose = copy_transpose,
                                  .batch = elementwise::batch,
                                  .arity = 1};
+
+constinit const Primitive optimization_barrier_p{.name = "optimization_barrier",
+                                                 .kind = Kind::index,
+                                                 .type = same_type,
+                                                 .eval = same_values,
+                                                 .tangent = barrier_tangent,
+                                                 .batch = barrier_batch};
 
 namespace lax {
 

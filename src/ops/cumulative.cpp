@@ -5,6 +5,8 @@
 #include "ops/reduce.h"
 #include "ops/shape.h"
 
+#include <cmath>
+#include <limits>
 #include <memory>
 
 namespace reprise {
@@ -44,20 +46,43 @@ void accumulate(const T* in, T* out, std::int64_t n, std::int64_t inner, bool re
   }
 }
 
-template <class R>
-Arrays cumulative_eval(const Arrays& x, const Params& params, const Types& out) {
+template <class R, Domain domain>
+Arrays accumulated(const Arrays& x, const Params& params, const Types& out) {
   NewArray result(out[0]);
   if (result.size() == 0) return {std::move(result).finish()};
   const auto axis = static_cast<std::size_t>(params.get<std::int64_t>("axis"));
   const std::int64_t n = x[0].shape()[axis], inner = row_major_strides(x[0].shape())[axis];
   const bool reverse = params.get<bool>("reverse");
-  elementwise::visit_domain<Domain::number>(x[0].dtype(), [&](auto tag) {
+  elementwise::visit_domain<domain>(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
     for (std::int64_t at = 0; at < result.size(); at += n * inner) {
       accumulate<R>(elements<T>(x[0]) + at, result.data<T>() + at, n, inner, reverse);
     }
   });
   return {std::move(result).finish()};
+}
+template <class R>
+Arrays cumulative_eval(const Arrays& x, const Params& params, const Types& out) {
+  return accumulated<R, Domain::number>(x, params, out);
+}
+
+Types log_sum_type(const Types& in, const Params& params) {
+  elementwise::check_domain("cumlogsumexp", Domain::floating, in);
+  return cumulative_type<"cumlogsumexp">(in, params);
+}
+struct LogSum {
+  template <class T>
+  static T neutral() {
+    return -std::numeric_limits<T>::infinity();
+  }
+  template <class T>
+  static T combine(T a, T b) {
+    const T m = Largest::combine(a, b);
+    return std::isfinite(m) ? m + std::log(std::exp(a - m) + std::exp(b - m)) : m;
+  }
+};
+Arrays log_sum_eval(const Arrays& x, const Params& params, const Types& out) {
+  return accumulated<LogSum, Domain::floating>(x, params, out);
 }
 
 // ------------------------------------------------------------------------------------------ rules
@@ -94,15 +119,16 @@ Dual interleaved(const Dual& even, const Dual& odd, std::size_t axis) {
 
 // The cumulative combination by halves: the odd elements are those of the combined pairs, the even
 // ones follow from them.
-Dual scan(const Primitive& p, const Dual& d, std::size_t axis) {
+using Combining = Dual (*)(const Dual&, const Dual&);
+Dual scan(Combining p, const Dual& d, std::size_t axis) {
   const std::int64_t n = d.x.shape()[axis];
   if (n < 2) return d;
   const Dual firsts = strided(d, axis, 0, n - 1, 2);
   const Dual seconds = strided(d, axis, 1, n, 2);
-  const Dual odd = scan(p, combine(p, firsts, seconds), axis);
+  const Dual odd = scan(p, p(firsts, seconds), axis);
   const Dual before = n % 2 == 0 ? strided(odd, axis, 0, n / 2 - 1, 1) : odd;
   const Dual after = strided(d, axis, 2, n, 2);
-  const Dual later = combine(p, before, after);
+  const Dual later = p(before, after);
   const Dual first = strided(d, axis, 0, 1, 1);
   const auto dimension = static_cast<std::int64_t>(axis);
   const Array x = concatenate({first.x, later.x}, dimension);
@@ -111,6 +137,29 @@ Dual scan(const Primitive& p, const Dual& d, std::size_t axis) {
 }
 
 template <const Primitive& p>
+Dual by_primitive(const Dual& a, const Dual& b) {
+  return combine(p, a, b);
+}
+// log(exp(a) + exp(b)): m = max(a, b), or 0 where that is infinite.
+Dual by_log_sum(const Dual& a, const Dual& b) {
+  const Array largest = max(a.x, b.x);
+  const Array finite = is_finite(largest);
+  const Array nothing = full_like(largest.type(), 0);
+  const Array m = select_n(finite, {nothing, largest});
+  const Array ea = exp(sub(a.x, m));
+  const Array eb = exp(sub(b.x, m));
+  const Array sum = add(ea, eb);
+  const Array y = add(m, log(sum));
+  const Array weighted_a = mul(a.dx, ea);
+  const Array weighted_b = mul(b.dx, eb);
+  const Array weighted = add(weighted_a, weighted_b);
+  const Array is_nothing = eq(sum, const_like(sum, 0));
+  const Array one = full_like(sum.type(), 1);
+  const Array share = div(weighted, select_n(is_nothing, {sum, one}));
+  return {y, share};
+}
+
+template <Combining p>
 Duals scan_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const auto axis = params.get<std::int64_t>("axis");
   const bool reverse = params.get<bool>("reverse");
@@ -128,29 +177,41 @@ Batched cumulative_batch(const Primitive& self, const Arrays& x, const Axes& axe
   return {self.bind(x, params.with("axis", axis[0])), {axes[0]}};
 }
 
+constexpr ParamRule cumulative_rules[] = {{"axis", form::integer},
+                                           {"reverse", form::flag, "False"}};
+
 template <Name name, class R>
 constexpr Primitive cumulative{.name = name.text,
                                .kind = Kind::reduce,
                                .type = cumulative_type<name>,
                                .eval = cumulative_eval<R>,
-                               .batch = cumulative_batch};
+                               .batch = cumulative_batch,
+                               .param_rules = cumulative_rules};
 constexpr Primitive linear(Primitive p) {
   p.tangent = cumsum_tangent;
   p.transpose = cumsum_transpose;
   return p;
 }
-template <const Primitive& combining>
+template <Combining combining>
 constexpr Primitive scanned(Primitive p) {
   p.jvp = scan_jvp<combining>;
   return p;
 }
 
+constexpr Primitive log_sum{.name = "cumlogsumexp",
+                            .kind = Kind::reduce,
+                            .type = log_sum_type,
+                            .eval = log_sum_eval,
+                            .batch = cumulative_batch,
+                            .param_rules = cumulative_rules};
+
 }  // namespace
 
 constinit const Primitive cumsum_p = linear(cumulative<"cumsum", Sum>),
-                          cumprod_p = scanned<mul_p>(cumulative<"cumprod", Product>),
-                          cummax_p = scanned<max_p>(cumulative<"cummax", Largest>),
-                          cummin_p = scanned<min_p>(cumulative<"cummin", Smallest>);
+                          cumprod_p = scanned<by_primitive<mul_p>>(cumulative<"cumprod", Product>),
+                          cummax_p = scanned<by_primitive<max_p>>(cumulative<"cummax", Largest>),
+                          cummin_p = scanned<by_primitive<min_p>>(cumulative<"cummin", Smallest>),
+                          cumlogsumexp_p = scanned<by_log_sum>(log_sum);
 
 namespace lax {
 namespace {

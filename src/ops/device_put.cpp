@@ -40,6 +40,10 @@ Params put_parsed(const Params& printed, const Types&, const Types&) {
   return params_for(host ? MemorySpace::host : MemorySpace::device);
 }
 
+constexpr ParamRule put_rules[] = {{"copy_semantics", form::text, ""},
+                                    {"devices", form::object},
+                                    {"srcs", form::text, ""}};
+
 }  // namespace
 
 constinit const Primitive device_put_p{.name = "device_put",
@@ -49,6 +53,7 @@ constinit const Primitive device_put_p{.name = "device_put",
                                        .tangent = put_tangent,
                                        .transpose = put_transpose,
                                        .batch = elementwise::batch,
+                                       .param_rules = put_rules,
                                        .parsed_params = put_parsed,
                                        .arity = 1};
 

@@ -253,6 +253,13 @@ Batched dot_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
   return {{dot_like(x[0], x[1], d, params)}, {out_axis}};
 }
 
+// Sums are always in the wider type: no precision asks for more.
+constexpr ParamRule dot_rules[] = {{dims_key, form::dims},
+                                    {"out_sharding", form::none, absent},
+                                    {"out_type", form::none, unused},
+                                    {"precision", form::none | form::text, absent},
+                                    {dtype_key, form::none | form::dtype, absent}};
+
 }  // namespace
 
 constinit const Primitive dot_general_p{.name = "dot_general",
@@ -261,7 +268,8 @@ constinit const Primitive dot_general_p{.name = "dot_general",
                                         .eval = dot_eval,
                                         .tangent = dot_tangent,
                                         .transpose = dot_transpose,
-                                        .batch = dot_batch};
+                                        .batch = dot_batch,
+                                        .param_rules = dot_rules};
 
 Array lax::dot_general(Operand lhs, Operand rhs, const DotDimensionNumbers& n,
                        std::optional<Dtype> preferred_element_type) {

@@ -161,6 +161,9 @@ inline Tangents zero_tangent(const Arrays&, const Tangents&, const Arrays& y, co
 
 }  // namespace elementwise
 
+// JAX can be asked for fewer digits or more of some functions; here they have all.
+inline constexpr ParamRule accuracy_rules[] = {{"accuracy", form::none | form::text, unused}};
+
 template <Name name, Domain domain, auto tangent, auto scalar>
 inline constexpr Primitive unary{.name = name.text,
                                  .kind = Kind::elementwise,
@@ -168,6 +171,7 @@ inline constexpr Primitive unary{.name = name.text,
                                  .eval = elementwise::eval_unary<domain, scalar>,
                                  .tangent = elementwise::tangent_unary<tangent>,
                                  .batch = elementwise::batch,
+                                 .param_rules = accuracy_rules,
                                  .arity = 1};
 template <Name name, Domain domain, auto d0, auto d1, auto scalar>
 inline constexpr Primitive binary{.name = name.text,

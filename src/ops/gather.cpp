@@ -400,6 +400,14 @@ Params gather_parsed(const Params& printed, const Types&, const Types&) {
   return out;
 }
 
+constexpr ParamRule gather_rules[] = {
+    {"dimension_numbers", form::object},
+    {"fill_value", form::none | form::flag | form::integer | form::real | form::text, "None"},
+    {"indices_are_sorted", form::flag, "False"},
+    {"mode", form::text},
+    {"slice_sizes", form::ints},
+    {"unique_indices", form::flag, "False"}};
+
 }  // namespace
 
 constinit const Primitive gather_p{.name = "gather",
@@ -409,6 +417,7 @@ constinit const Primitive gather_p{.name = "gather",
                                    .tangent = gather_tangent,
                                    .transpose = gather_transpose,
                                    .batch = gather_batch,
+                                   .param_rules = gather_rules,
                                    .parsed_params = gather_parsed};
 
 namespace lax {

@@ -88,7 +88,10 @@ Types concatenate_type(const Types& in, const Params& params) {
       fail<TypeError>(op, ": shapes must be equal except in dimension ", axis, ", got ",
                       join(in, " and "));
     }
-    out.shape[at(axis)] += t.shape[at(axis)];
+    if (__builtin_add_overflow(out.shape[at(axis)], t.shape[at(axis)], &out.shape[at(axis)])) {
+      fail<TypeError>(op, ": the sizes of dimension ", axis, " add up to more than 2^63, got ",
+                      join(in, " and "));
+    }
   }
   return {std::move(out)};
 }
@@ -382,6 +385,12 @@ Batched pad_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
   return {{select_n(is_operand, {value, padded})}, {axis}};
 }
 
+constexpr ParamRule concatenate_rules[] = {{"dimension", form::integer}};
+constexpr ParamRule axis_rules[] = {{"axis", form::integer}};
+constexpr ParamRule split_rules[] = {{"axis", form::integer}, {"sizes", form::ints}};
+constexpr ParamRule tile_rules[] = {{"reps", form::ints}};
+constexpr ParamRule pad_rules[] = {{"padding_config", form::rows}};
+
 }  // namespace
 
 constinit const Primitive concatenate_p{.name = "concatenate",
@@ -390,42 +399,48 @@ constinit const Primitive concatenate_p{.name = "concatenate",
                                         .eval = concatenate_eval,
                                         .tangent = linear_tangent<concatenate_p>,
                                         .transpose = concatenate_transpose,
-                                        .batch = concatenate_batch};
+                                        .batch = concatenate_batch,
+                                        .param_rules = concatenate_rules};
 constinit const Primitive stack_p{.name = "stack",
                                   .kind = Kind::shape,
                                   .type = stack_type,
                                   .eval = stack_eval,
                                   .tangent = linear_tangent<stack_p>,
                                   .transpose = stack_transpose,
-                                  .batch = stack_batch};
+                                  .batch = stack_batch,
+                                  .param_rules = axis_rules};
 constinit const Primitive unstack_p{.name = "unstack",
                                     .kind = Kind::shape,
                                     .type = unstack_type,
                                     .eval = unstack_eval,
                                     .tangent = linear_tangent<unstack_p>,
                                     .transpose = unstack_transpose,
-                                    .batch = unstack_batch};
+                                    .batch = unstack_batch,
+                                    .param_rules = axis_rules};
 constinit const Primitive split_p{.name = "split",
                                   .kind = Kind::shape,
                                   .type = split_type,
                                   .eval = split_eval,
                                   .tangent = linear_tangent<split_p>,
                                   .transpose = split_transpose,
-                                  .batch = split_batch};
+                                  .batch = split_batch,
+                                  .param_rules = split_rules};
 constinit const Primitive tile_p{.name = "tile",
                                  .kind = Kind::shape,
                                  .type = tile_type,
                                  .eval = tile_eval,
                                  .tangent = linear_tangent<tile_p>,
                                  .transpose = tile_transpose,
-                                 .batch = tile_batch};
+                                 .batch = tile_batch,
+                                 .param_rules = tile_rules};
 constinit const Primitive pad_p{.name = "pad",
                                 .kind = Kind::shape,
                                 .type = pad_type,
                                 .eval = pad_eval,
                                 .tangent = linear_tangent<pad_p>,
                                 .transpose = pad_transpose,
-                                .batch = pad_batch};
+                                .batch = pad_batch,
+                                .param_rules = pad_rules};
 
 namespace lax {
 

@@ -11,6 +11,8 @@ Arrays same_value(const Arrays& x, const Params&, const Types& out) {
 }
 Tangents unnamed(const Arrays&, const Tangents& dx, const Arrays&, const Params&) { return dx; }
 
+constexpr ParamRule name_rules[] = {{"name", form::text}};
+
 }  // namespace
 
 constinit const Primitive name_p{.name = "name",
@@ -19,6 +21,7 @@ constinit const Primitive name_p{.name = "name",
                                  .eval = same_value,
                                  .tangent = unnamed,
                                  .batch = elementwise::batch,
+                                 .param_rules = name_rules,
                                  .arity = 1};
 
 }  // namespace reprise

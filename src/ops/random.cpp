@@ -4,10 +4,16 @@
 #include "ops/random.h"
 
 #include "ops/elementwise.h"
+#include "ops/erf_inv.h"
+#include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/shape.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
 
 namespace reprise {
 namespace {
@@ -117,6 +123,10 @@ Types split_type(const Types& in, const Params& params) {
   expect_operands("random_split", in, 1);
   expect_keys("random_split", in[0]);
   return {Type{Dtype::key, drawn_shape("random_split", in[0], params)}};
+}
+Types clone_type(const Types& in, const Params&) {
+  expect_keys("random_clone", in[0]);
+  return in;
 }
 Types fold_in_type(const Types& in, const Params&) {
   expect_operands("random_fold_in", in, 2);
@@ -249,6 +259,105 @@ Arrays threefry_bits_eval(const Arrays& x, const Params&, const Types& out) {
   return {std::move(bits).finish()};
 }
 
+// ---------------------------------------------------------------------------------- gamma samples
+// In [0, 1): random bits as the fraction of a number in [1, 2).
+template <class T>
+T uniform_of(Words key) {
+  const Words w = hash_of_position(key, 0);
+  if constexpr (sizeof(T) == 8) {
+    const std::uint64_t bits = (std::uint64_t{w.a} << 32 | w.b) >> 12;
+    return std::bit_cast<double>(bits | 0x3ff0000000000000u) - 1;
+  } else {
+    return std::bit_cast<float>((w.a ^ w.b) >> 9 | 0x3f800000u) - 1;
+  }
+}
+template <class T>
+T normal_of(Words key) {
+  const T low = std::nextafter(T{-1}, T{0});
+  const T u = std::max(low, uniform_of<T>(key) * (1 - low) + low);
+  return static_cast<T>(std::numbers::sqrt2) * inverse_erf(u);
+}
+// By Marsaglia and Tsang: V is a cube of a normal variable, kept or drawn again. Below 1 a sample for
+// a + 1 is made smaller. The keys are used as JAX uses them.
+template <class T>
+T gamma_of(Words key, T a, bool in_logarithms) {
+  const bool is_large = a >= 1;
+  const T d = (is_large ? a : a + 1) - T(1.0 / 3), c = T(1.0 / 3) / std::sqrt(d);
+  const Words boost_key = hash_of_position(key, 1);
+  key = hash_of_position(key, 0);
+  T x2 = 0, v3 = 1, u = 2;
+  while (u >= 1 - T(0.0331) * (x2 * x2) &&
+         std::log(u) >= x2 * T(0.5) + d * ((1 - v3) + std::log(v3))) {
+    Words x_key = hash_of_position(key, 1);
+    T x = 0, v = -1;
+    while (v <= 0) {
+      x = normal_of<T>(hash_of_position(x_key, 1));
+      v = 1 + x * c;
+      x_key = hash_of_position(x_key, 0);
+    }
+    u = uniform_of<T>(hash_of_position(key, 2));
+    key = hash_of_position(key, 0);
+    x2 = x * x;
+    v3 = v * v * v;
+  }
+  const T below_one = uniform_of<T>(boost_key);
+  if (!in_logarithms) return d * v3 * (is_large ? T{1} : std::pow(1 - below_one, 1 / a));
+  const T log_sample = std::log1p(-below_one);
+  return std::log(d) + std::log(v3) + (is_large || log_sample == 0 ? T{0} : log_sample * (1 / a));
+}
+Types gamma_type(const Types& in, const Params&) {
+  expect_keys("random_gamma", in[0]);
+  const Shape &keys = in[0].shape, &a = in[1].shape;
+  if ((in[1].dtype != Dtype::f32 && in[1].dtype != Dtype::f64) || keys.size() > a.size() ||
+      !std::equal(keys.begin(), keys.end(), a.begin())) {
+    fail<TypeError>("random_gamma: f32 or f64 with the dimensions of the keys first is needed, got ",
+                    in[1], " for ", in[0]);
+  }
+  return {in[1]};
+}
+Arrays gamma_eval(const Arrays& x, const Params& params, const Types& out) {
+  NewArray result(out[0]);
+  if (result.size() == 0) return {std::move(result).finish()};
+  const bool in_logarithms = params.get<bool>("log_space");
+  const std::int64_t each = result.size() / x[0].size();
+  const auto draw_all = [&](auto tag) {
+    using T = decltype(tag);
+    for (std::int64_t i = 0; i < result.size(); ++i) {
+      const Words key = hash_of_position(key_at(x[0], i / each), i % each);
+      result.data<T>()[i] = gamma_of<T>(key, elements<T>(x[1])[i], in_logarithms);
+    }
+  };
+  if (out[0].dtype == Dtype::f64)
+    draw_all(double{});
+  else
+    draw_all(float{});
+  return {std::move(result).finish()};
+}
+// A sample moves with a along its quantile; its logarithm by that in relation to it.
+Tangents gamma_tangent(const Arrays& x, const Tangents& dx, const Arrays& y, const Params& params) {
+  if (!dx[1]) return {std::nullopt};
+  if (!params.get<bool>("log_space")) {
+    const Array slope = random_gamma_grad_p.bind1({x[1], y[0]});
+    return {lax::mul(*dx[1], slope)};
+  }
+  const Array sample = lax::exp(y[0]);
+  const Array is_zero = lax::eq(sample, lax::const_like(sample, 0));
+  const double smallest = y[0].dtype() == Dtype::f64 ? std::numeric_limits<double>::min()
+                                                     : std::numeric_limits<float>::min();
+  const Array tiny = lax::full_like(sample.type(), smallest);
+  const Array positive = lax::select_n(is_zero, {sample, tiny});
+  const Array slope = random_gamma_grad_p.bind1({x[1], positive});
+  const Array relative = lax::div(slope, positive);
+  return {lax::mul(*dx[1], relative)};
+}
+Batched gamma_batch(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t n,
+                    const Params& params) {
+  const Array keys = mapped_in_front(x[0], axes[0], n);
+  const Array a = mapped_in_front(x[1], axes[1], n);
+  return {self.bind({keys, a}, params), {0}};
+}
+constexpr ParamRule gamma_rules[] = {{"log_space", form::flag, "False"}};
+
 // --------------------------------------------------------------------------------------- mapping
 // New dimensions come last, so the mapped axis stays where it is.
 Batched batch_in_place(const Primitive& self, const Arrays& x, const Axes& axes, std::int64_t,
@@ -266,16 +375,21 @@ Batched threefry_batch(const Primitive& self, const Arrays& x, const Axes& axes,
   return y;
 }
 
+constexpr ParamRule impl_rules[] = {{"impl", form::text}};
+constexpr ParamRule shape_rules[] = {{"shape", form::ints}};
+constexpr ParamRule bits_rules[] = {{"bit_width", form::integer}, {"shape", form::ints}};
+
 // Bits do not vary with anything: the tangent is a symbolic zero.
 constexpr Primitive draw(const char* name, decltype(Primitive::type) type,
                          decltype(Primitive::eval) eval, decltype(Primitive::batch) batch,
-                         int arity = 1) {
+                         std::span<const ParamRule> params = {}, int arity = 1) {
   return {.name = name,
           .kind = Kind::index,
           .type = type,
           .eval = eval,
           .tangent = elementwise::zero_tangent,
           .batch = batch,
+          .param_rules = params,
           .arity = arity};
 }
 
@@ -283,13 +397,22 @@ constexpr Primitive draw(const char* name, decltype(Primitive::type) type,
 
 // clang-format off
 constinit const Primitive
-    random_seed_p    = draw("random_seed", seed_type, seed_eval, batch_in_place),
-    random_wrap_p    = draw("random_wrap", wrap_type, same_words_eval, wrap_batch),
+    random_seed_p    = draw("random_seed", seed_type, seed_eval, batch_in_place, impl_rules),
+    random_wrap_p    = draw("random_wrap", wrap_type, same_words_eval, wrap_batch, impl_rules),
     random_unwrap_p  = draw("random_unwrap", unwrap_type, same_words_eval, batch_in_place),
-    random_split_p   = draw("random_split", split_type, split_eval, batch_in_place),
-    random_fold_in_p = draw("random_fold_in", fold_in_type, fold_in_eval, elementwise::batch, 2),
-    random_bits_p    = draw("random_bits", bits_type, bits_eval, batch_in_place),
-    threefry2x32_p   = draw("threefry2x32", threefry_type, threefry_eval, threefry_batch, 4),
+    random_split_p   = draw("random_split", split_type, split_eval, batch_in_place, shape_rules),
+    random_fold_in_p = draw("random_fold_in", fold_in_type, fold_in_eval, elementwise::batch, {}, 2),
+    random_bits_p    = draw("random_bits", bits_type, bits_eval, batch_in_place, bits_rules),
+    threefry2x32_p   = draw("threefry2x32", threefry_type, threefry_eval, threefry_batch, {}, 4),
+    random_clone_p   = draw("random_clone", clone_type, same_words_eval, batch_in_place),
+    random_gamma_p   = {.name = "random_gamma",
+                        .kind = Kind::index,
+                        .type = gamma_type,
+                        .eval = gamma_eval,
+                        .tangent = gamma_tangent,
+                        .batch = gamma_batch,
+                        .param_rules = gamma_rules,
+                        .arity = 2},
     threefry_bits_p  = {.name = "threefry_bits",
                         .kind = Kind::elementwise,
                         .type = threefry_bits_type,

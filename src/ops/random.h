@@ -5,8 +5,13 @@
 #pragma once
 
 #include "ops/lax.h"
+#include "program/primitive.h"
 
 #include <utility>
+
+namespace reprise {
+extern const Primitive random_gamma_p;  // only programs read from texts have it
+}
 
 namespace reprise::lax {
 

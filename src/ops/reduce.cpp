@@ -49,6 +49,17 @@ Ints inverse_permutation(const Ints& permutation) {
   return out;
 }
 
+std::int64_t largest_integer(Dtype d) {
+  return visit_dtype(d, [](auto tag) -> std::int64_t {
+    using T = decltype(tag);
+    if constexpr (std::is_integral_v<T> && sizeof(T) < 8) return std::numeric_limits<T>::max();
+    return std::numeric_limits<std::int64_t>::max();
+  });
+}
+Dtype index_dtype(std::int64_t size) {
+  return size <= largest_integer(Dtype::i32) ? Dtype::i32 : Dtype::i64;
+}
+
 Dual combine(const Primitive& p, const Dual& a, const Dual& b) {
   const Array y = p.bind1({a.x, b.x});
   return {y, *p.tangent({a.x, b.x}, {a.dx, b.dx}, {y}, {})[0]};
@@ -80,6 +91,17 @@ struct Any {
   template <class T>
   static T combine(T a, T b) {
     return static_cast<T>(a | b);
+  }
+};
+
+struct Odd {
+  template <class T>
+  static T neutral() {
+    return T{0};
+  }
+  template <class T>
+  static T combine(T a, T b) {
+    return static_cast<T>(a ^ b);
   }
 };
 
@@ -237,6 +259,10 @@ Types arg_type(const Types& in, const Params& params) {
   if (!is_integer(out.dtype)) {
     fail<TypeError>(name.text, ": index_dtype must be an integer, got ", out.dtype);
   }
+  if (in[0].shape[static_cast<std::size_t>(axis)] - 1 > largest_integer(out.dtype)) {
+    fail_with_hint<TypeError>("take int64", name.text, ": positions must fit index_dtype, got ",
+                              out.dtype, " for axis ", axis, " of ", in[0]);
+  }
   out.weak_type = false;
   return {std::move(out)};
 }
@@ -317,29 +343,36 @@ Batched reduce_batch(const Primitive& self, const Arrays& x, const Axes& axes, s
   return {self.bind(x, shifted), {*axes[0] - before}};
 }
 
+constexpr ParamRule axes_rules[] = {{"axes", form::ints}, {"out_sharding", form::none, unused}};
+constexpr ParamRule sum_rules[] = {{"axes", form::ints}, {"out_sharding", form::none, "None"}};
+constexpr ParamRule position_rules[] = {{"axes", form::ints}, {"index_dtype", form::dtype}};
+
 template <Name name, Domain domain, class R>
 constexpr Primitive reduction{.name = name.text,
                               .kind = Kind::reduce,
                               .type = reduce_type<name, domain>,
                               .eval = reduce_eval<R, domain>,
                               .tangent = elementwise::zero_tangent,
-                              .batch = reduce_batch};
+                              .batch = reduce_batch,
+                              .param_rules = axes_rules};
 template <Name name, bool largest>
 constexpr Primitive position{.name = name.text,
                              .kind = Kind::reduce,
                              .type = arg_type<name>,
                              .eval = arg_eval<largest>,
                              .tangent = elementwise::zero_tangent,
-                             .batch = reduce_batch};
+                             .batch = reduce_batch,
+                             .param_rules = position_rules};
 
 constexpr Primitive with_tangent(Primitive p, decltype(Primitive::tangent) tangent) {
   p.tangent = tangent;
   return p;
 }
-constexpr Primitive linear(Primitive p, decltype(Primitive::tangent) tangent,
+constexpr Primitive sum(Primitive p, decltype(Primitive::tangent) tangent,
                            decltype(Primitive::transpose) transpose) {
   p.tangent = tangent;
   p.transpose = transpose;
+  p.param_rules = sum_rules;
   return p;
 }
 constexpr Primitive with_jvp(Primitive p, decltype(Primitive::jvp) jvp) {
@@ -352,13 +385,14 @@ constexpr Primitive with_jvp(Primitive p, decltype(Primitive::jvp) jvp) {
 
 // clang-format off
 constinit const Primitive
-    reduce_sum_p  = linear(reduction<"reduce_sum", Domain::number, Sum>, sum_tangent,
-                           sum_transpose),
+    reduce_sum_p  = sum(reduction<"reduce_sum", Domain::number, Sum>, sum_tangent,
+                        sum_transpose),
     reduce_prod_p = with_jvp(reduction<"reduce_prod", Domain::number, Product>, prod_jvp),
     reduce_max_p  = with_tangent(reduction<"reduce_max", Domain::any, Largest>, extreme_tangent),
     reduce_min_p  = with_tangent(reduction<"reduce_min", Domain::any, Smallest>, extreme_tangent),
     reduce_and_p  = reduction<"reduce_and", Domain::integral, All>,
     reduce_or_p   = reduction<"reduce_or", Domain::integral, Any>,
+    reduce_xor_p  = reduction<"reduce_xor", Domain::integral, Odd>,
     argmax_p      = position<"argmax", true>,
     argmin_p      = position<"argmin", false>;
 // clang-format on

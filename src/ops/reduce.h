@@ -27,6 +27,11 @@ Ints shifted_axes(const Ints& axes, std::int64_t at);
 // The permutation that undoes `permutation`.
 Ints inverse_permutation(const Ints& permutation);
 
+// -------------------------------------------------------------------------------------- positions
+std::int64_t largest_integer(Dtype);  // of an integer dtype; of u64 what i64 holds
+// What counts from 0 to `size`: i32 as in JAX, i64 where that would not fit.
+Dtype index_dtype(std::int64_t size);
+
 // --------------------------------------------------------------------------------------- monoids
 // Each names the neutral element and how two partial results combine. Integers wrap around.
 struct Sum {

@@ -64,8 +64,8 @@ ScatterDimensionNumbers parse_scatter_numbers(std::string_view text) {
 
 ProgramPtr update_program(const Primitive& combine, Dtype dtype, UpdateUse use) {
   using Key = std::tuple<const Primitive*, Dtype, UpdateUse>;
-  static const std::map<Key, ProgramPtr> programs = [] {
-    std::map<Key, ProgramPtr> made;
+  static const auto& programs = *[] {
+    auto& made = *new std::map<Key, ProgramPtr>;
     for (const Primitive* p : {&add_p, &mul_p, &min_p, &max_p}) {
       for (int d = 0; d <= static_cast<int>(Dtype::key); ++d) {
         for (UpdateUse u : {UpdateUse::forward, UpdateUse::transposed}) {
@@ -79,7 +79,7 @@ ProgramPtr update_program(const Primitive& combine, Dtype dtype, UpdateUse use) 
         }
       }
     }
-    return made;
+    return &made;
   }();
   return programs.at({&combine, dtype, use});
 }
@@ -142,6 +142,13 @@ constexpr auto plus = [](auto a, auto b) {
     return a + b;
   else
     return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+};
+constexpr auto minus_update = [](auto a, auto b) {
+  using T = decltype(a);
+  if constexpr (std::is_floating_point_v<T>)
+    return a - b;
+  else
+    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 };
 constexpr auto times = [](auto a, auto b) {
   using T = decltype(a);
@@ -237,11 +244,13 @@ Duals scatter_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   }
   Shape ids_shape = x[2].shape();
   for (std::int64_t d : s.numbers.update_window_dims) ids_shape[static_cast<std::size_t>(d)] = 1;
-  const Array counted = iota(Dtype::u32, {element_count(ids_shape)}, 0);
+  const std::int64_t count = element_count(ids_shape);
+  const Dtype id = count < std::int64_t{0xffffffff} ? Dtype::u32 : Dtype::u64;
+  const Array counted = iota(id, {count}, 0);
   const Array numbered = reshape(counted, ids_shape);
-  const Array one = full_like(Type{Dtype::u32, x[2].shape()}, 1);
+  const Array one = full_like(Type{id, x[2].shape()}, 1);
   const Array ids = add(numbered, one);
-  const Array no_ids = full_like(Type{Dtype::u32, x[0].shape()}, 0);
+  const Array no_ids = full_like(Type{id, x[0].shape()}, 0);
   const Array stayed = scatter(no_ids, s.indices, ids, s.numbers, s.options);
   const Array stayed_ids = s.read(stayed);
 
@@ -259,11 +268,12 @@ Duals scatter_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 }
 
 // ------------------------------------------------------------------------ derivative: the others
-Tangents scatter_add_tangent(const Arrays& x, const Tangents& dx, const Arrays&,
-                             const Params& params) {
+template <const Primitive& p>  // scatter-add and -sub are linear
+Tangents linear_scatter_tangent(const Arrays& x, const Tangents& dx, const Arrays&,
+                                const Params& params) {
   const Array d_operand = tangent_or_zeros(x[0], dx[0]);
   const Array d_updates = tangent_or_zeros(x[2], dx[2]);
-  return {scatter_add_p.bind1({d_operand, x[1], d_updates}, params)};
+  return {p.bind1({d_operand, x[1], d_updates}, params)};
 }
 
 Tangents scatter_mul_tangent(const Arrays& x, const Tangents& dx, const Arrays&,
@@ -357,6 +367,12 @@ Tangents scatter_add_transpose(const Tangents& ct, const Primals& x, const Types
   if (!x[2]) out[2] = read_updates(*ct[0], x, in, params);
   return out;
 }
+Tangents scatter_sub_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                               const Params& params) {
+  Tangents out = scatter_add_transpose(ct, x, in, params);
+  if (out[2]) out[2] = neg(*out[2]);
+  return out;
+}
 Tangents scatter_mul_transpose(const Tangents& ct, const Primals& x, const Types& in,
                                const Params& params) {
   if (!x[2]) {
@@ -398,49 +414,49 @@ Params scatter_parsed(const Params& printed, const Types&, const Types&) {
                       std::make_shared<const ScatterNumbers>(parse_scatter_numbers(*text)));
 }
 
-constexpr char scatter_name[] = "scatter", add_name[] = "scatter-add", mul_name[] = "scatter-mul",
-               min_name[] = "scatter-min", max_name[] = "scatter-max";
+constexpr ParamRule scatter_rules[] = {{"dimension_numbers", form::object},
+                                       {"indices_are_sorted", form::flag, "False"},
+                                       {"mode", form::text},
+                                       {"unique_indices", form::flag, "False"},
+                                       {"update_consts", form::ints, "()"},
+                                       {"update_jaxpr", form::none | form::program, "None"}};
+
+constexpr char scatter_name[] = "scatter", add_name[] = "scatter-add", sub_name[] = "scatter-sub",
+               mul_name[] = "scatter-mul", min_name[] = "scatter-min", max_name[] = "scatter-max";
+
+constexpr Primitive scattering(const char* name, decltype(Primitive::type) type,
+                               decltype(Primitive::eval) eval, decltype(Primitive::tangent) tangent,
+                               decltype(Primitive::transpose) transpose = nullptr,
+                               decltype(Primitive::jvp) jvp = nullptr) {
+  return {.name = name,
+          .kind = Kind::index,
+          .type = type,
+          .eval = eval,
+          .tangent = tangent,
+          .jvp = jvp,
+          .transpose = transpose,
+          .batch = scatter_batch,
+          .param_rules = scatter_rules,
+          .parsed_params = scatter_parsed};
+}
 
 }  // namespace
 
-constinit const Primitive scatter_p{.name = scatter_name,
-                                    .kind = Kind::index,
-                                    .type = typed<scatter_name>,
-                                    .eval = scatter_eval<replace>,
-                                    .jvp = scatter_jvp,
-                                    .transpose = scatter_transpose,
-                                    .batch = scatter_batch,
-                                    .parsed_params = scatter_parsed};
-constinit const Primitive scatter_add_p{.name = add_name,
-                                        .kind = Kind::index,
-                                        .type = typed_number<add_name>,
-                                        .eval = scatter_eval<plus>,
-                                        .tangent = scatter_add_tangent,
-                                        .transpose = scatter_add_transpose,
-                                        .batch = scatter_batch,
-                                        .parsed_params = scatter_parsed};
-constinit const Primitive scatter_mul_p{.name = mul_name,
-                                        .kind = Kind::index,
-                                        .type = typed_number<mul_name>,
-                                        .eval = scatter_eval<times>,
-                                        .tangent = scatter_mul_tangent,
-                                        .transpose = scatter_mul_transpose,
-                                        .batch = scatter_batch,
-                                        .parsed_params = scatter_parsed};
-constinit const Primitive scatter_min_p{.name = min_name,
-                                        .kind = Kind::index,
-                                        .type = typed<min_name>,
-                                        .eval = scatter_eval<extreme<false>>,
-                                        .tangent = scatter_extreme_tangent,
-                                        .batch = scatter_batch,
-                                        .parsed_params = scatter_parsed};
-constinit const Primitive scatter_max_p{.name = max_name,
-                                        .kind = Kind::index,
-                                        .type = typed<max_name>,
-                                        .eval = scatter_eval<extreme<true>>,
-                                        .tangent = scatter_extreme_tangent,
-                                        .batch = scatter_batch,
-                                        .parsed_params = scatter_parsed};
+// clang-format off
+constinit const Primitive
+    scatter_p     = scattering(scatter_name, typed<scatter_name>, scatter_eval<replace>, nullptr,
+                               scatter_transpose, scatter_jvp),
+    scatter_add_p = scattering(add_name, typed_number<add_name>, scatter_eval<plus>,
+                               linear_scatter_tangent<scatter_add_p>, scatter_add_transpose),
+    scatter_sub_p = scattering(sub_name, typed_number<sub_name>, scatter_eval<minus_update>,
+                               linear_scatter_tangent<scatter_sub_p>, scatter_sub_transpose),
+    scatter_mul_p = scattering(mul_name, typed_number<mul_name>, scatter_eval<times>,
+                               scatter_mul_tangent, scatter_mul_transpose),
+    scatter_min_p = scattering(min_name, typed<min_name>, scatter_eval<extreme<false>>,
+                               scatter_extreme_tangent),
+    scatter_max_p = scattering(max_name, typed<max_name>, scatter_eval<extreme<true>>,
+                               scatter_extreme_tangent);
+// clang-format on
 
 namespace lax {
 namespace {

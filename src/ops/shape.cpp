@@ -316,6 +316,56 @@ Batched rev_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
   return {{rev(x[0], skip_axis(params.get<Ints>("dimensions"), *axes[0]))}, {axes[0]}};
 }
 
+constexpr ParamRule broadcast_rules[] = {{"broadcast_dimensions", form::ints, "()"},
+                                          {"shape", form::ints, completed},
+                                          {"sharding", form::none, unused}};
+// The dimensions of the operand in another order first: JAX's reshape of order "F".
+Types permuted_reshape_type(const Types& in, const Params& params) {
+  expect_operands("reshape", in, 1);
+  const auto& dims = params.get<Ints>("dimensions");
+  if (!within(dims, in[0].ndim()) || !all_unique(dims) || dims.size() != in[0].shape.size()) {
+    fail<TypeError>("reshape: dimensions must name every dimension of ", in[0], " once, got ",
+                    python_tuple(dims));
+  }
+  return reshape_type(in, params.with("dimensions", None{}));
+}
+Array permuted_reshape(const Array& x, const Params& params) {
+  const Array turned = transpose(x, params.get<Ints>("dimensions"));
+  return reshape(turned, params.get<Ints>("new_sizes"));
+}
+Arrays permuted_reshape_eval(const Arrays& x, const Params& params, const Types&) {
+  return {permuted_reshape(x[0], params)};
+}
+Tangents permuted_reshape_transpose(const Tangents& ct, const Primals&, const Types& in,
+                                    const Params& params) {
+  const auto& dims = params.get<Ints>("dimensions");
+  Shape turned;
+  Ints back(dims.size());
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    turned.push_back(in[0].shape[at(dims[i])]);
+    back[at(dims[i])] = static_cast<std::int64_t>(i);
+  }
+  const Array ct_turned = reshape(*ct[0], turned);
+  return {transpose(ct_turned, back)};
+}
+Batched permuted_reshape_batch(const Primitive& self, const Arrays& x, const Axes& axes,
+                               std::int64_t n, const Params& params) {
+  const Array moved = moveaxis(x[0], *axes[0], 0);
+  Ints dims = one_more(params.get<Ints>("dimensions")), sizes = params.get<Ints>("new_sizes");
+  dims.insert(dims.begin(), 0);
+  sizes.insert(sizes.begin(), n);
+  return {self.bind({moved}, params.with("dimensions", dims).with("new_sizes", sizes)), {0}};
+}
+const Primitive* reshape_parsed_as(const Params& params) {
+  return std::holds_alternative<Ints>(*params.find("dimensions")) ? &permuted_reshape_p : &reshape_p;
+}
+
+constexpr ParamRule reshape_rules[] = {{"dimensions", form::none | form::ints, "None"},
+                                        {"new_sizes", form::ints},
+                                        {"sharding", form::none, "None"}};
+constexpr ParamRule transpose_rules[] = {{"permutation", form::ints}};
+constexpr ParamRule dimensions_rules[] = {{"dimensions", form::ints}};
+
 }  // namespace
 
 constinit const Primitive broadcast_in_dim_p{.name = "broadcast_in_dim",
@@ -326,6 +376,7 @@ constinit const Primitive broadcast_in_dim_p{.name = "broadcast_in_dim",
                                              .transpose = broadcast_transpose,
                                              .batch = broadcast_batch,
                                              .printed_params = broadcast_printed,
+                                             .param_rules = broadcast_rules,
                                              .parsed_params = broadcast_parsed};
 constinit const Primitive reshape_p{.name = "reshape",
                                     .kind = Kind::shape,
@@ -333,28 +384,41 @@ constinit const Primitive reshape_p{.name = "reshape",
                                     .eval = eval_same_elements,
                                     .tangent = linear_tangent<reshape_p>,
                                     .transpose = reshape_transpose,
-                                    .batch = reshape_batch};
+                                    .batch = reshape_batch,
+                                    .param_rules = reshape_rules,
+                                    .parsed_as = reshape_parsed_as};
+constinit const Primitive permuted_reshape_p{.name = "reshape",
+                                             .kind = Kind::shape,
+                                             .type = permuted_reshape_type,
+                                             .eval = permuted_reshape_eval,
+                                             .tangent = linear_tangent<permuted_reshape_p>,
+                                             .transpose = permuted_reshape_transpose,
+                                             .batch = permuted_reshape_batch,
+                                             .param_rules = reshape_rules};
 constinit const Primitive transpose_p{.name = "transpose",
                                       .kind = Kind::shape,
                                       .type = transpose_type,
                                       .eval = transpose_eval,
                                       .tangent = linear_tangent<transpose_p>,
                                       .transpose = transpose_transpose,
-                                      .batch = transpose_batch};
+                                      .batch = transpose_batch,
+                                      .param_rules = transpose_rules};
 constinit const Primitive squeeze_p{.name = "squeeze",
                                     .kind = Kind::shape,
                                     .type = squeeze_type,
                                     .eval = eval_same_elements,
                                     .tangent = linear_tangent<squeeze_p>,
                                     .transpose = squeeze_transpose,
-                                    .batch = squeeze_batch};
+                                    .batch = squeeze_batch,
+                                    .param_rules = dimensions_rules};
 constinit const Primitive rev_p{.name = "rev",
                                 .kind = Kind::shape,
                                 .type = rev_type,
                                 .eval = rev_eval,
                                 .tangent = linear_tangent<rev_p>,
                                 .transpose = rev_transpose,
-                                .batch = rev_batch};
+                                .batch = rev_batch,
+                                .param_rules = dimensions_rules};
 
 namespace lax {
 

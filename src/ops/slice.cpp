@@ -254,20 +254,31 @@ Array wrap_negative(const Array& index, std::int64_t size) {
   return select_n(is_negative, {index, from_end});
 }
 
+namespace {
+
+constexpr ParamRule slice_rules[] = {{"limit_indices", form::ints},
+                                      {"start_indices", form::ints},
+                                      {"strides", form::none | form::ints, "None"}};
+constexpr ParamRule sizes_rules[] = {{"slice_sizes", form::ints}};
+
+}  // namespace
+
 constinit const Primitive slice_p{.name = "slice",
                                   .kind = Kind::shape,
                                   .type = slice_type,
                                   .eval = slice_eval,
                                   .tangent = linear_tangent<slice_p>,
                                   .transpose = slice_transpose,
-                                  .batch = slice_batch};
+                                  .batch = slice_batch,
+                                  .param_rules = slice_rules};
 constinit const Primitive dynamic_slice_p{.name = "dynamic_slice",
                                           .kind = Kind::index,
                                           .type = dynamic_slice_type,
                                           .eval = dynamic_slice_eval,
                                           .jvp = dynamic_slice_jvp,
                                           .transpose = dynamic_slice_transpose,
-                                          .batch = dynamic_slice_batch};
+                                          .batch = dynamic_slice_batch,
+                                          .param_rules = sizes_rules};
 constinit const Primitive dynamic_update_slice_p{.name = "dynamic_update_slice",
                                                  .kind = Kind::index,
                                                  .type = dynamic_update_slice_type,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <compare>
 #include <numeric>
+#include <utility>
 
 namespace reprise {
 namespace {
@@ -153,30 +154,74 @@ Types top_k_type(const Types& in, const Params& params) {
   return {values, indices};
 }
 
+// Places in an array, `step` apart.
+class Strided {
+ public:
+  using iterator_category = std::random_access_iterator_tag;
+  using value_type = std::int32_t;
+  using difference_type = std::int64_t;
+  using pointer = std::int32_t*;
+  using reference = std::int32_t&;
+  Strided(std::int32_t* at, std::int64_t step) : at_(at), step_(step) {}
+  reference operator*() const { return *at_; }
+  reference operator[](std::int64_t i) const { return at_[i * step_]; }
+  Strided& operator+=(std::int64_t n) {
+    at_ += n * step_;
+    return *this;
+  }
+  Strided& operator-=(std::int64_t n) { return *this += -n; }
+  Strided& operator++() { return *this += 1; }
+  Strided& operator--() { return *this += -1; }
+  Strided operator++(int) { return std::exchange(*this, *this + 1); }
+  Strided operator--(int) { return std::exchange(*this, *this - 1); }
+  friend Strided operator+(Strided a, std::int64_t n) { return a += n; }
+  friend Strided operator-(Strided a, std::int64_t n) { return a += -n; }
+  friend std::int64_t operator-(const Strided& a, const Strided& b) {
+    return (a.at_ - b.at_) / a.step_;
+  }
+  bool operator==(const Strided&) const = default;
+  auto operator<=>(const Strided& other) const { return at_ <=> other.at_; }
+
+ private:
+  std::int32_t* at_;
+  std::int64_t step_;
+};
+
+// The first k of the numbers below n, in order, with no memory but theirs: a heap whose top is the
+// last of the chosen.
+template <class Before>
+void choose_first(Strided chosen, std::int64_t k, std::int64_t n, const Before& is_before) {
+  for (std::int64_t i = 0; i < k; ++i) chosen[i] = static_cast<std::int32_t>(i);
+  std::make_heap(chosen, chosen + k, is_before);
+  for (std::int64_t i = k; i < n; ++i) {
+    if (!is_before(static_cast<std::int32_t>(i), chosen[0])) continue;
+    std::pop_heap(chosen, chosen + k, is_before);
+    chosen[k - 1] = static_cast<std::int32_t>(i);
+    std::push_heap(chosen, chosen + k, is_before);
+  }
+  std::sort_heap(chosen, chosen + k, is_before);
+}
+
 // Largest first; of equal elements the first. Zeros and NaNs are ordered by sign.
 Arrays top_k_eval(const Arrays& x, const Params& params, const Types& out) {
   const auto axis = params.get<std::int64_t>("axis"), k = params.get<std::int64_t>("k");
   const Runs runs(x[0].shape(), axis);
   NewArray values(out[0]), indices(out[1]);
-  Ints order(static_cast<std::size_t>(runs.n));
   visit_dtype(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
     for (std::int64_t r = 0; k > 0 && r < runs.count; ++r) {
       const T* in = elements<T>(x[0]) + runs.start(r);
-      std::iota(order.begin(), order.end(), 0);
-      std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                        [&](std::int64_t i, std::int64_t j) {
-                          const auto a = static_cast<Compute<T>>(in[i * runs.inner]);
-                          const auto b = static_cast<Compute<T>>(in[j * runs.inner]);
-                          const auto ab = std::strong_order(a, b);
-                          return ab == 0 ? i < j : ab > 0;
-                        });
+      const auto is_before = [&](std::int32_t i, std::int32_t j) {
+        const auto a = static_cast<Compute<T>>(in[i * runs.inner]);
+        const auto b = static_cast<Compute<T>>(in[j * runs.inner]);
+        const auto ab = std::strong_order(a, b);
+        return ab == 0 ? i < j : ab > 0;
+      };
       const std::int64_t to = (r / runs.inner) * k * runs.inner + r % runs.inner;
-      for (std::int64_t i = 0; i < k; ++i) {
-        const std::int64_t from = order[static_cast<std::size_t>(i)];
-        values.data<T>()[to + i * runs.inner] = in[from * runs.inner];
-        indices.data<std::int32_t>()[to + i * runs.inner] = static_cast<std::int32_t>(from);
-      }
+      const Strided best(indices.data<std::int32_t>() + to, runs.inner);
+      choose_first(best, k, runs.n, is_before);
+      for (std::int64_t i = 0; i < k; ++i)
+        values.data<T>()[to + i * runs.inner] = in[best[i] * runs.inner];
     }
   });
   return {std::move(values).finish(), std::move(indices).finish()};
@@ -194,6 +239,13 @@ Batched top_k_batch(const Primitive& self, const Arrays& x, const Axes& axes, st
   return {self.bind(x, params.with("axis", axis[0])), {axes[0], axes[0]}};
 }
 
+constexpr ParamRule sort_rules[] = {{"dimension", form::integer},
+                                     {"is_stable", form::flag, "True"},
+                                     {"num_keys", form::integer}};
+// What is equal stays in order here, whatever is asked.
+constexpr ParamRule top_k_rules[] = {
+    {"axis", form::integer}, {"is_stable", form::flag, unused}, {"k", form::integer}};
+
 }  // namespace
 
 constinit const Primitive sort_p{.name = "sort",
@@ -201,13 +253,15 @@ constinit const Primitive sort_p{.name = "sort",
                                  .type = sort_type,
                                  .eval = sort_eval,
                                  .jvp = sort_jvp,
-                                 .batch = sort_batch};
+                                 .batch = sort_batch,
+                                 .param_rules = sort_rules};
 constinit const Primitive top_k_p{.name = "top_k",
                                   .kind = Kind::index,
                                   .type = top_k_type,
                                   .eval = top_k_eval,
                                   .tangent = top_k_tangent,
-                                  .batch = top_k_batch};
+                                  .batch = top_k_batch,
+                                  .param_rules = top_k_rules};
 
 Arrays lax::sort(const Arrays& xs, std::int64_t dimension, std::int64_t num_keys, bool is_stable,
                  Location at_location) {

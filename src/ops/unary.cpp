@@ -36,6 +36,13 @@ constexpr auto squared = [](auto a) {
   else
     return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(a));
 };
+constexpr auto one_minus_squared = [](auto a) {  // exact near 1
+  using T = decltype(a);
+  if constexpr (std::is_floating_point_v<T>)
+    return (1 + a) * (1 - a);
+  else
+    return static_cast<T>(1 - static_cast<std::uint64_t>(squared(a)));
+};
 constexpr auto logistic_of = [](auto a) { return 1 / (1 + std::exp(-a)); };
 constexpr auto complement = [](auto a) {
   if constexpr (std::is_same_v<decltype(a), bool>)
@@ -81,6 +88,13 @@ Arrays eval_round(const Arrays& x, const Params& params, const Types& out) {
   return elementwise::eval_unary<Domain::floating, even>(x, params, out);
 }
 
+Types round_type(const Types& in, const Params& params) {
+  const auto method = params.get<std::int64_t>("rounding_method");
+  if (method != 0 && method != 1) {
+    fail<TypeError>("round: rounding_method must be 0 or 1, got ", method);
+  }
+  return elementwise::type_of<"round", Domain::floating>(in, params);
+}
 Types integer_pow_type(const Types& in, const Params& params) {
   elementwise::check_domain("integer_pow", Domain::number, in);
   const auto y = params.get<std::int64_t>("y");
@@ -141,6 +155,10 @@ Array tanh_tangent(X x, X t, X y) {  // (t + t y) (1 - y)
 Array logistic_tangent(X x, X t, X y) {
   const Array rest = sub(const_like(x, 1), y);
   const Array slope = mul(y, rest);
+  return mul(t, slope);
+}
+Array one_minus_square_tangent(X x, X t, X) {
+  const Array slope = mul(const_like(x, -2), x);
   return mul(t, slope);
 }
 Array tan_tangent(X x, X t, X y) {
@@ -235,6 +253,10 @@ constexpr Primitive with_params(decltype(Primitive::eval) eval) {
           .batch = elementwise::batch,
           .arity = 1};
 }
+constexpr Primitive with_rules(Primitive p, std::span<const ParamRule> params) {
+  p.param_rules = params;
+  return p;
+}
 constexpr Primitive typed(Primitive p, decltype(Primitive::type) type) {
   p.type = type;
   return p;
@@ -245,6 +267,8 @@ constexpr Primitive tangents(Primitive p, decltype(Primitive::tangent) tangent) 
 }
 
 constexpr Domain number = Domain::number, floating = Domain::floating;
+constexpr ParamRule round_rules[] = {{"rounding_method", form::integer}};
+constexpr ParamRule power_rules[] = {{"y", form::integer}};
 
 }  // namespace
 
@@ -256,7 +280,7 @@ constinit const Primitive
     abs_p      = unary<"abs", number, abs_tangent, magnitude>,
     floor_p    = step_unary<"floor", floating, [](auto v) { return std::floor(v); }>,
     ceil_p     = step_unary<"ceil", floating, [](auto v) { return std::ceil(v); }>,
-    round_p    = with_params<"round", floating>(eval_round),
+    round_p    = with_rules(typed(with_params<"round", floating>(eval_round), round_type), round_rules),
     exp_p      = unary<"exp", floating, [](X, X t, X y) { return mul(t, y); },
                    [](auto v) { return std::exp(v); }>,
     exp2_p     = unary<"exp2", floating, exp2_tangent, [](auto v) { return std::exp2(v); }>,
@@ -287,8 +311,8 @@ constinit const Primitive
     rsqrt_p    = unary<"rsqrt", floating, rsqrt_tangent, [](auto v) { return 1 / std::sqrt(v); }>,
     cbrt_p     = unary<"cbrt", floating, cbrt_tangent, [](auto v) { return std::cbrt(v); }>,
     square_p   = unary<"square", number, square_tangent, squared>,
-    integer_pow_p = typed(tangents(with_params<"integer_pow", number>(eval_integer_pow),
-                                   integer_pow_tangent), integer_pow_type),
+    integer_pow_p = with_rules(typed(tangents(with_params<"integer_pow", number>(eval_integer_pow),
+                                   integer_pow_tangent), integer_pow_type), power_rules),
     erf_p      = unary<"erf", floating,
                    [](X x, X t, X) { return gauss_tangent(x, t, two_over_sqrt_pi); },
                    [](auto v) { return std::erf(v); }>,
@@ -299,7 +323,8 @@ constinit const Primitive
     is_finite_p = typed(step_unary<"is_finite", floating,
                    [](auto v) -> bool { return std::isfinite(v); }>,
                         elementwise::type_of<"is_finite", floating, true>),
-    not_p      = step_unary<"not", Domain::integral, complement>;
+    not_p      = step_unary<"not", Domain::integral, complement>,
+    one_minus_square_p = unary<"one_minus_square", number, one_minus_square_tangent, one_minus_squared>;
 // clang-format on
 
 namespace {

@@ -276,7 +276,13 @@ Arrays scatter_add_eval(const Arrays& x, const Params& params, const Types& out)
   visit_floating(x[0].dtype(), [&](auto tag) {
     using T = decltype(tag);
     using C = Compute<T>;
-    std::vector<C> sums(static_cast<std::size_t>(result.size()));
+    std::vector<C> wide(is_half<T> ? static_cast<std::size_t>(result.size()) : 0);
+    C* sums = wide.data();
+    if constexpr (!is_half<T>) {  // in place: inside a compiled program this is all the memory
+                                  // there is
+      sums = result.data<T>();
+      std::fill(sums, sums + result.size(), C{0});
+    }
     const T* from = elements<T>(x[0]);
     for_each_index(x[0].shape(), [&](const Shape& index) {
       C extreme = 0;
@@ -288,10 +294,10 @@ Arrays scatter_add_eval(const Arrays& x, const Params& params, const Types& out)
         extreme = candidate;
         chosen = at;
       });
-      if (chosen >= 0) sums[static_cast<std::size_t>(chosen)] += static_cast<C>(*from);
+      if (chosen >= 0) sums[chosen] += static_cast<C>(*from);
       ++from;
     });
-    for (std::size_t i = 0; i < sums.size(); ++i) {
+    for (std::size_t i = 0; i < wide.size(); ++i) {
       result.data<T>()[i] = elementwise::to_element<T>(sums[i]);
     }
   });
@@ -344,6 +350,22 @@ Batched selection_batch(const Primitive& self, const Arrays& x, const Axes& axes
   return {self.bind({values, operand}, with_axis(params, 0)), {0}};
 }
 
+constexpr ParamRule window_rules[] = {{"base_dilation", form::ints},
+                                       {"padding", form::rows},
+                                       {"window_dilation", form::ints},
+                                       {"window_dimensions", form::ints},
+                                       {"window_strides", form::ints}};
+constexpr ParamRule gather_add_rules[] = {{"base_dilation", form::ints},
+                                           {"padding", form::rows},
+                                           {"select_prim", form::text},
+                                           {"window_dilation", form::ints},
+                                           {"window_dimensions", form::ints},
+                                           {"window_strides", form::ints}};
+constexpr ParamRule scatter_add_rules[] = {{"padding", form::rows},
+                                            {"select_prim", form::text},
+                                            {"window_dimensions", form::ints},
+                                            {"window_strides", form::ints}};
+
 template <Name name, Domain domain, class R>
 constexpr Primitive window_reduction(decltype(Primitive::tangent) tangent,
                                      decltype(Primitive::transpose) transpose = nullptr) {
@@ -353,7 +375,8 @@ constexpr Primitive window_reduction(decltype(Primitive::tangent) tangent,
           .eval = window_eval<R, domain>,
           .tangent = tangent,
           .transpose = transpose,
-          .batch = window_batch};
+          .batch = window_batch,
+          .param_rules = window_rules};
 }
 
 Array bind_window(const Primitive& p, const Operand& x, const WindowDimensions& w) {
@@ -383,14 +406,16 @@ constinit const Primitive
                             .eval = gather_add_eval,
                             .tangent = selection_tangent<select_and_gather_add_p>,
                             .transpose = gather_add_transpose,
-                            .batch = selection_batch},
+                            .batch = selection_batch,
+                            .param_rules = gather_add_rules},
     select_and_scatter_add_p{.name = "select_and_scatter_add",
                              .kind = Kind::reduce,
                              .type = scatter_add_type,
                              .eval = scatter_add_eval,
                              .tangent = selection_tangent<select_and_scatter_add_p>,
                              .transpose = scatter_add_transpose,
-                             .batch = selection_batch};
+                             .batch = selection_batch,
+                             .param_rules = scatter_add_rules};
 
 Array lax::reduce_window_max(Operand x, const WindowDimensions& w) {
   return bind_window(reduce_window_max_p, x, w);

@@ -57,8 +57,8 @@ void store_moments(Dict& state, const std::string& name, const NamedLeaves& leav
       state[name] = values[i];
       continue;
     }
-    Dict* at = &state[name].dict();
-    for (std::size_t k = 0; k + 1 < path.size(); ++k) at = &(*at)[path[k]].dict();
+    Dict* at = &state.nested(name);
+    for (std::size_t k = 0; k + 1 < path.size(); ++k) at = &at->nested(path[k]);
     (*at)[path.back()] = values[i];
   }
 }

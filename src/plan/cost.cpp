@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/conv.h"
@@ -38,6 +39,10 @@ Cost cost_of(const Program& p, const Equation& e) {
   Cost c;
   if (e.prim == &scan_p) {
     add(c, cost_of(*e.params.get<ProgramPtr>("jaxpr")), static_cast<double>(scan_shape(e.params).length));
+    return c;
+  }
+  if (is_checkpointed(e.prim)) {
+    for_each_program(e.params, [&](const ProgramPtr& body) { add(c, cost_of(*body), times_run(e, *body)); });
     return c;
   }
   if (e.prim == &cond_p) {

@@ -73,12 +73,15 @@ std::optional<DotResult> dot_result(const Program& p, const Equation& e, const V
   return DotResult{Ints(v.strides.begin(), v.strides.begin() + batch), r->stride, c->stride};
 }
 
+bool is_compiled_product(const Type& lhs, const Type& rhs, const Type& out) {
+  const Dtype d = lhs.dtype;
+  const bool widens = (d == Dtype::bf16 || d == Dtype::f16) && out.dtype == Dtype::f32;
+  return d == rhs.dtype && d != Dtype::bool_ && (d == out.dtype || widens) && lhs.size() > 0 &&
+         rhs.size() > 0;
+}
 bool is_compiled_dot(const Program& p, const Equation& e) {
-  if (e.prim != &dot_general_p) return false;
-  const Type a = p.type(e.in[0]), b = p.type(e.in[1]);
-  const Dtype d = a.dtype, result = p.type(e.out[0]).dtype;
-  const bool widens = (d == Dtype::bf16 || d == Dtype::f16) && result == Dtype::f32;
-  return d == b.dtype && d != Dtype::bool_ && (d == result || widens) && a.size() > 0 && b.size() > 0;
+  return e.prim == &dot_general_p &&
+         is_compiled_product(p.type(e.in[0]), p.type(e.in[1]), p.type(e.out[0]));
 }
 
 }  // namespace reprise::plan

@@ -25,6 +25,8 @@ struct DotResult {
 };
 std::optional<DotResult> dot_result(const Program&, const Equation&, const View&);
 
-bool is_compiled_dot(const Program&, const Equation&);  // of dtypes that compiled products have
+// Of dtypes that compiled products have; expand.h makes all others of these.
+bool is_compiled_dot(const Program&, const Equation&);
+bool is_compiled_product(const Type& lhs, const Type& rhs, const Type& out);
 
 }  // namespace reprise::plan

@@ -1,16 +1,17 @@
 #include "plan/expand.h"
 
-#include <algorithm>
-#include <limits>
-
 #include "base/dtype.h"
 #include "ops/random.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
+#include "plan/dot.h"
 #include "plan/expand_window.h"
 #include "plan/reduction.h"
 #include "program/trace.h"
 #include "transform/rewrite.h"
+
+#include <algorithm>
+#include <limits>
 
 namespace reprise::plan {
 namespace {
@@ -85,10 +86,32 @@ Array position(const Array& x, const Equation& e) {
   return convert(first_extreme(e, values, index, axis).index, e.params.get<Dtype>("index_dtype"));
 }
 
+// --------------------------------------------------------------------------------------- products
+// Products are compiled of operands of one dtype; sums are those of the evaluator, and integers
+// wrap alike in the result's.
+Dtype product_dtype(const Types& in, Dtype out) {
+  const Dtype all[] = {in[0].dtype, in[1].dtype, out};
+  if (std::find(std::begin(all), std::end(all), Dtype::f64) != std::end(all)) return Dtype::f64;
+  if (std::any_of(std::begin(all), std::end(all), is_floating)) return Dtype::f32;
+  return out == Dtype::bool_ ? Dtype::u64 : out;
+}
+Array product(const Arrays& x, const Equation& e, const Type& out) {
+  if (x[0].size() == 0 || x[1].size() == 0) return filled(out.shape, make_literal(out.dtype, 0));
+  const Dtype dtype = product_dtype({x[0].type(), x[1].type()}, out.dtype);
+  const Array lhs = convert(x[0], dtype);
+  const Array rhs = convert(x[1], dtype);
+  return convert(dot_general_p.bind1({lhs, rhs}, e.params.with("preferred_element_type", dtype)),
+                 out.dtype, out.weak_type);
+}
+
 // -------------------------------------------------------------------------------------- the pass
 FlatFunction expansion_of(const Equation& e, const Types& in, const Type& out) {
   if (in.size() == 1 && is_expandable_draw(e, in[0], out)) return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
   if (in.size() == 1 && is_expandable_position(e, in[0])) return [&](const Arrays& x) { return Arrays{position(x[0], e)}; };
+  if (e.prim == &dot_general_p && out.size() > 0 && !is_compiled_product(in[0], in[1], out)) {
+    return [&](const Arrays& x) { return Arrays{product(x, e, out)}; };
+  }
+  if (e.prim == &permuted_reshape_p || e.prim == &polynomial_p) return [&](const Arrays& x) { return e.prim->eval(x, e.params, {out}); };
   if (std::max(in[0].size(), out.size()) >= worth_a_kernel) return window_expansion(e, in, out);
   return nullptr;
 }

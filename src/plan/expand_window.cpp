@@ -106,9 +106,11 @@ std::optional<Array> is_inside(const WindowAxes& axes, const Ints& tap) {
     if (shift >= 0 && (a.out() - 1) * a.stride + shift < a.in) continue;
     const std::int64_t first = shift >= 0 ? 0 : (-shift + a.stride - 1) / a.stride;
     const std::int64_t last = shift < a.in ? (a.in - 1 - shift) / a.stride : -1;
-    const Array o = iota(Dtype::i32, out, static_cast<std::int64_t>(d));
-    const Array after = ge(o, filled(out, make_literal(Dtype::i32, static_cast<double>(first))));
-    const Array here = bitwise_and(after, le(o, filled(out, make_literal(Dtype::i32, static_cast<double>(last)))));
+    const bool fits = std::max({a.out(), a.in, first, last}) <= std::numeric_limits<std::int32_t>::max();
+    const Dtype counts = fits ? Dtype::i32 : Dtype::i64;
+    const Array o = iota(counts, out, static_cast<std::int64_t>(d));
+    const Array after = ge(o, filled(out, make_literal(counts, static_cast<double>(first))));
+    const Array here = bitwise_and(after, le(o, filled(out, make_literal(counts, static_cast<double>(last)))));
     inside = inside ? bitwise_and(*inside, here) : here;
   }
   return inside;
@@ -346,6 +348,14 @@ FlatFunction window_expansion(const Equation& e, const std::vector<Type>& in, co
   }
   if (e.prim == &select_and_scatter_add_p && in[0].size() > 0 && can_scatter(in[1], window_axes(in[1].shape, e.params))) {
     return [&](const Arrays& x) { return Arrays{Scatter(e, x[0], x[1]).run()}; };
+  }
+  // The evaluator sums in the result's place, so halves get a place of wider numbers.
+  if (e.prim == &select_and_scatter_add_p && itemsize(out.dtype) == 2) {
+    return [&](const Arrays& x) {
+      const Array ct = convert(x[0], Dtype::f32);
+      const Array by = convert(x[1], Dtype::f32);
+      return Arrays{convert(select_and_scatter_add_p.bind1({ct, by}, e.params), out.dtype)};
+    };
   }
   return nullptr;
 }

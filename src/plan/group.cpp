@@ -1,9 +1,10 @@
 #include "plan/group.h"
 
+#include "base/dtype.h"
+#include "base/work.h"
+
 #include <algorithm>
 #include <numeric>
-
-#include "base/dtype.h"
 
 namespace reprise::plan {
 namespace {
@@ -29,15 +30,20 @@ bool constant_from(const Ints& strides, std::size_t begin) {
                      [](std::int64_t s) { return s == 0; });
 }
 
+std::size_t what_is_read(Source source, Var root, std::int64_t offset, const Literal& number) {
+  std::size_t h = static_cast<std::size_t>(root);
+  for (const auto part :
+       {static_cast<std::size_t>(offset), static_cast<std::size_t>(number.natural),
+        static_cast<std::size_t>(source)}) {
+    h = h * 1000003 + part;
+  }
+  return h;
+}
+
 }  // namespace
 
 std::int64_t Kernel::size() const {
   return std::accumulate(domain.begin(), domain.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-bool Group::reads(Var root) const {
-  return std::any_of(kernel_.loads.begin(), kernel_.loads.end(),
-                     [&](const Load& l) { return l.source == Source::memory && l.root == root; });
 }
 
 bool Group::is_per_row(const Shape& shape) const {
@@ -109,10 +115,11 @@ bool Group::set_segments(std::int64_t segments) {
 }
 
 std::size_t Group::load(const Operand& x, const Ints& strides) {
-  for (std::size_t n = 0; n < kernel_.nodes.size(); ++n) {
-    const Node& node = kernel_.nodes[n];
-    if (node.kind != NodeKind::load) continue;
-    const Load& l = kernel_.loads[node.load];
+  const auto [first, last] =
+      load_nodes_.equal_range(what_is_read(x.source, x.view.root, x.view.offset, x.number));
+  for (auto it = first; it != last; ++it) {
+    const std::size_t n = it->second;
+    const Load& l = kernel_.loads[kernel_.nodes[n].load];
     if (l.source == x.source && l.dtype == x.dtype && l.root == x.view.root && l.offset == x.view.offset &&
         l.strides == strides && l.number == x.number) {
       return n;
@@ -128,7 +135,13 @@ std::size_t Group::load(const Operand& x, const Ints& strides) {
     node.per_row = constant_from(strides, begin);
   }
   kernel_.nodes.push_back(std::move(node));
+  remember_load(kernel_.nodes.size() - 1);
   return kernel_.nodes.size() - 1;
+}
+
+void Group::remember_load(std::size_t node) {
+  const Load& l = kernel_.loads[kernel_.nodes[node].load];
+  load_nodes_.emplace(what_is_read(l.source, l.root, l.offset, l.number), node);
 }
 
 bool Group::can_read(const Operand& x, const Shape& shape) const {
@@ -178,7 +191,17 @@ std::size_t Group::add(Node node, Var out) {
   return kernel_.nodes.size() - 1;
 }
 
+bool Group::has_loops_of(const Group& other) const {
+  const Kernel& k = other.kernel_;
+  return k.domain == kernel_.domain && k.row == kernel_.row && !k.has_column_reduce &&
+         !kernel_.has_column_reduce && !k.has_row_reduce && !kernel_.has_row_reduce;
+}
+
 bool Group::merge(const Group& other) {
+  if (has_loops_of(other)) {
+    append(other);
+    return true;
+  }
   const Kernel& k = other.kernel_;
   if (k.size() != kernel_.size() || (k.row != 0 && kernel_.row != 0 && k.row != kernel_.row)) return false;
   if (k.has_column_reduce && kernel_.has_column_reduce && k.segments != kernel_.segments) return false;
@@ -193,37 +216,50 @@ bool Group::merge(const Group& other) {
   if (k.has_column_reduce && !both.set_segments(k.segments)) return false;
   if ((k.has_column_reduce && !both.can_reduce(false)) || (k.has_row_reduce && !both.can_reduce(true))) return false;
   both.kernel_.has_row_reduce |= k.has_row_reduce;
-  std::vector<std::size_t> moved;
-  for (Node node : theirs.kernel_.nodes) {
-    if (node.kind == NodeKind::load) {
-      const Load& l = theirs.kernel_.loads[node.load];
-      moved.push_back(both.load({View{l.root, l.offset, {}, {}}, l.source, l.dtype, l.number}, l.strides));
-      continue;
-    }
-    for (std::size_t& i : node.in) i = moved[i];
-    both.kernel_.nodes.push_back(std::move(node));
-    moved.push_back(both.kernel_.nodes.size() - 1);
-  }
-  for (const auto& [var, n] : theirs.node_of_) both.node_of_[var] = moved[n];
-  for (Store s : theirs.kernel_.stores) {
-    s.node = moved[s.node];
-    both.kernel_.stores.push_back(std::move(s));
-  }
+  both.append(theirs);
   *this = std::move(both);
   return true;
 }
 
-bool Group::is_light(Var value, const std::function<bool(Var)>& stays, const std::vector<Var>& stored) const {
+void Group::append(const Group& other) {
+  std::vector<std::size_t> moved;
+  count_work(other.kernel_.nodes.size());
+  for (Node node : other.kernel_.nodes) {
+    if (node.kind == NodeKind::load) {
+      const Load& l = other.kernel_.loads[node.load];
+      moved.push_back(
+          load({View{l.root, l.offset, {}, {}}, l.source, l.dtype, l.number}, l.strides));
+      continue;
+    }
+    for (std::size_t& i : node.in) i = moved[i];
+    kernel_.nodes.push_back(std::move(node));
+    moved.push_back(kernel_.nodes.size() - 1);
+  }
+  for (const auto& [var, n] : other.node_of_) node_of_[var] = moved[n];
+  for (Store s : other.kernel_.stores) {
+    s.node = moved[s.node];
+    kernel_.stores.push_back(std::move(s));
+  }
+}
+
+std::vector<bool> Group::readable_nodes(const std::vector<Var>& stored) const {
+  std::vector<bool> readable(kernel_.nodes.size(), false);
+  for (Var v : stored)
+    readable[node_of_.at(v)] = kernel_.nodes[node_of_.at(v)].kind != NodeKind::column_reduce;
+  return readable;
+}
+
+bool Group::is_light(Var value, const std::function<bool(Var)>& stays,
+                     const std::vector<bool>& is_stored) const {
   constexpr std::size_t few = 16;
-  std::vector<std::size_t> queue{node_of_.at(value)};
-  std::vector<bool> seen(kernel_.nodes.size(), false);
-  for (Var v : stored) seen[node_of_.at(v)] = kernel_.nodes[node_of_.at(v)].kind != NodeKind::column_reduce;
+  std::vector<std::size_t> queue{node_of_.at(value)}, seen;  // few
   std::size_t operations = 0;
   while (!queue.empty()) {
     const std::size_t n = queue.back();
     queue.pop_back();
-    if (seen[n]) continue;
-    seen[n] = true;
+    if (is_stored[n] || std::find(seen.begin(), seen.end(), n) != seen.end()) continue;
+    seen.push_back(n);
+    count_work();
     const Node& node = kernel_.nodes[n];
     if (node.kind == NodeKind::load) {
       const Load& l = kernel_.loads[node.load];
@@ -259,6 +295,10 @@ std::vector<std::size_t> Group::prune(const std::vector<std::size_t>& wanted) {
   }
   kernel_.nodes = std::move(nodes);
   kernel_.loads = std::move(loads);
+  load_nodes_.clear();
+  for (std::size_t n = 0; n < kernel_.nodes.size(); ++n) {
+    if (kernel_.nodes[n].kind == NodeKind::load) remember_load(n);
+  }
   auto any = [&](NodeKind kind) {
     return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const Node& n) { return n.kind == kind; });
   };

@@ -21,7 +21,6 @@ class Group {
   explicit Group(const Ints& domain) { kernel_.domain = domain; }
 
   const Kernel& kernel() const { return kernel_; }
-  bool reads(Var root) const;
 
   // Whether an operand, stretched to `shape`, can be read inside this kernel: made here at the same
   // place of the loops, or stored. operand() is its node then.
@@ -36,6 +35,8 @@ class Group {
   bool can_reduce(bool along_row) const;  // beside the reductions that are there, without changing the order of a sum
   // Takes over the nodes of another group; false (and nothing changed): the loops do not fit.
   bool merge(const Group& other);
+  // Merging changes no loop of either, and takes time by the size of the other.
+  bool has_loops_of(const Group& other) const;
 
   std::size_t add(Node node, Var out);
   // A node as elements of `shape`: a value per row that is wanted for each element gets a node for that.
@@ -49,7 +50,10 @@ class Group {
 
   // A value that is made by few elementwise operations from memory that `stays` and from values that are
   // `stored`: it can be made again.
-  bool is_light(Var value, const std::function<bool(Var)>& stays, const std::vector<Var>& stored) const;
+  bool is_light(Var value, const std::function<bool(Var)>& stays,
+                const std::vector<bool>& is_stored) const;
+  // Of every node: it can be read once these are stored.
+  std::vector<bool> readable_nodes(const std::vector<Var>& stored) const;
   void forget(Var value) { node_of_.erase(value); }  // it is not made here any more
   // The part of this group that makes these values, and nothing else; stored ones are read.
   Group only(const std::vector<Var>& values, const std::vector<Var>& stored) const;
@@ -58,6 +62,8 @@ class Group {
   Kernel finish(const std::vector<std::pair<Var, Type>>& stored) &&;
 
  private:
+  void append(const Group& other);
+  void remember_load(std::size_t node);
   void refine(const Ints& domain);
   Ints strides_over(const View& v) const;           // over the domain
   Ints canonical_strides(bool per_row) const;       // of a value made here
@@ -67,6 +73,8 @@ class Group {
 
   Kernel kernel_;
   std::unordered_map<Var, std::size_t> node_of_;
+  std::unordered_multimap<std::size_t, std::size_t>
+      load_nodes_;  // by what is read, strides left out
 };
 
 }  // namespace reprise::plan

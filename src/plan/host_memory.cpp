@@ -11,7 +11,10 @@ struct HostBlock {
   Place* place = nullptr;
 };
 
-std::vector<HostBlock> blocks_of(const Schedule& s, const MemoryRequest& r, MemoryPlan& plan) {
+// Results that loops write where an operand lies that ends with the loop: they have its place.
+using Heirs = std::vector<std::pair<Place*, const Place*>>;
+
+std::vector<HostBlock> blocks_of(const Schedule& s, const MemoryRequest& r, MemoryPlan& plan, Heirs& heirs) {
   constexpr std::size_t none = static_cast<std::size_t>(-1);
   std::vector<HostBlock> values(s.types.size());
   for (std::size_t v = 0; v < values.size(); ++v) {
@@ -29,6 +32,15 @@ std::vector<HostBlock> blocks_of(const Schedule& s, const MemoryRequest& r, Memo
     }
     if (r.host_scratch_bytes[i] > 0) out.push_back({aligned(r.host_scratch_bytes[i]), i, i, &plan.host_scratch[i]});
   }
+  for (std::size_t i = 0; i < r.carried.size(); ++i) {
+    for (const CarriedRoots& c : r.carried[i]) {
+      HostBlock &from = values[static_cast<std::size_t>(c.initial)], &to = values[static_cast<std::size_t>(c.result)];
+      if (from.bytes == 0 || from.bytes != to.bytes || from.last != i || to.first != i) continue;
+      from.last = to.last;
+      to.bytes = 0;
+      heirs.emplace_back(to.place, from.place);
+    }
+  }
   for (const HostBlock& b : values) {
     if (b.bytes > 0 && b.first != none) out.push_back(b);
   }
@@ -41,7 +53,8 @@ void plan_host_memory(const Schedule& s, const MemoryRequest& r, MemoryPlan& pla
   plan.host_on_disk = r.host_on_disk;
   plan.host_scratch_bytes = r.host_scratch_bytes;
   plan.host_scratch.resize(s.steps.size());
-  std::vector<HostBlock> blocks = blocks_of(s, r, plan);
+  Heirs heirs;
+  std::vector<HostBlock> blocks = blocks_of(s, r, plan, heirs);
   // The largest first, each at the lowest offset where nothing that lives at the same time lies.
   std::stable_sort(blocks.begin(), blocks.end(), [](const HostBlock& a, const HostBlock& b) { return a.bytes > b.bytes; });
   std::vector<const HostBlock*> placed;  // by offset
@@ -57,6 +70,7 @@ void plan_host_memory(const Schedule& s, const MemoryRequest& r, MemoryPlan& pla
     plan.host_bytes = std::max(plan.host_bytes, offset + now.bytes);
     placed.insert(std::upper_bound(placed.begin(), placed.end(), &now, by_offset), &now);
   }
+  for (const auto& [to, from] : heirs) *to = *from;
 }
 
 }  // namespace reprise::plan

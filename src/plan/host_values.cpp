@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
@@ -38,6 +39,7 @@ class HostFinder {
   bool is_made_here(Var v) const {
     const Equation* e = maker_[at(v)];
     if (e == nullptr) return false;
+    if (is_checkpointed(e->prim)) return true;
     if (e->prim != &scan_p) return is_put_to_host(p_, *e);
     const auto k = static_cast<std::size_t>(std::find(e->out.begin(), e->out.end(), v) - e->out.begin());
     const Program& body = *e->params.get<ProgramPtr>("jaxpr");
@@ -47,6 +49,7 @@ class HostFinder {
  private:
   bool may_read(const Equation& e, std::size_t k) const {
     if (is_put_to_device(p_, e)) return true;
+    if (e.prim == &checkpointed_reverse_p) return is_kept_on_disk(e, k);
     if (e.prim != &scan_p || is_carried(scan_shape(e.params), k)) return false;
     const Program& body = *e.params.get<ProgramPtr>("jaxpr");
     return HostFinder(body).can_be_input(body.in[k]);

@@ -3,7 +3,9 @@
 //   o_h = device_put[Host] o;   ...;   o' = device_put[Device] o_h          o_h lives on the host
 //   ys_h = scan[{ ... in device_put[Host] o }];  scan[{ device_put[Device] y ... }] ys_h     so do stacks
 //
-// Only transfers may touch such a value: one that anything else reads or makes, an argument or a result
+//   .., o_h, .. = checkpointed_scan ..;  checkpointed_reverse .., o_h, ..     checkpoints on disk
+//
+// Only transfers and loops with checkpoints may touch such a value: one that anything else reads or makes, an argument or a result
 // of the whole program stays in the arena like any other.
 #pragma once
 

@@ -17,7 +17,11 @@ namespace reprise::plan {
 namespace {
 
 constexpr std::size_t small_program = 256 << 10;  // bytes at the peak: not worth any work
-constexpr int max_cuts = 128;
+// Each cut looks at all equations: of a very long program fewer are tried.
+int max_cuts(const Program& p) {
+  constexpr std::size_t most = 128, least = 8, equations = std::size_t{1} << 21;
+  return static_cast<int>(std::clamp(equations / (p.eqns.size() + 1), least, most));
+}
 constexpr int max_failures = 6;                   // in a row: the rest is not worth the time either
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
@@ -29,7 +33,7 @@ class Cutter {
   Program run() {
     std::unordered_set<Var> tried;  // points where cutting gains nothing, by what the equation there makes
     int failures = 0;
-    for (int n = 0; n < max_cuts; ++n) {
+    for (int n = 0, most = max_cuts(p_); n < most; ++n) {
       const Roots roots = find_roots(p_);
       const std::vector<std::size_t> live = live_bytes(p_, roots);
       const std::size_t highest = peak_of(live);

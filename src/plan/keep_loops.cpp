@@ -5,10 +5,14 @@
 
 #include "control/records.h"
 #include "control/scan.h"
+#include "ops/device_put.h"
+#include "ops/records.h"
+#include "plan/budget/one_point.h"
 #include "plan/min_cut.h"
 #include "plan/repeat.h"
 #include "plan/roots.h"
-#include "program/primitive.h"
+#include "plan/seconds.h"
+#include "program/effects.h"
 #include "transform/dce.h"
 #include "transform/rewrite.h"
 
@@ -29,12 +33,12 @@ class LoopPair {
       : p_(p), first_(p.eqns[first]), second_(p.eqns[second]), in_first_(scan_shape(first_.params)), in_second_(scan_shape(second_.params)),
         body_(*first_.params.get<ProgramPtr>("jaxpr")), roots_(find_roots(body_)) {}
 
-  bool improve(const std::vector<int>& uses) {
+  bool improve(const std::vector<int>& uses, const LoopStacks* within) {
     if (in_first_.length != in_second_.length) return false;
     find_links(uses);
     if (links_.empty()) return false;
     find_makers();
-    const std::vector<Var> cut = find_cut();
+    const std::vector<Var> cut = within == nullptr ? find_cut() : find_cut_within(*within);
     std::size_t before = 0, after = 0;
     for (const Link& l : links_) before += body_.type(body_.out[l.result]).nbytes();
     for (Var v : cut) after += is_stacked(v) ? body_.type(v).nbytes() : 0;
@@ -88,6 +92,73 @@ class LoopPair {
       return is_stacked(v) ? std::max<std::int64_t>(static_cast<std::int64_t>(body_.type(v).nbytes()), 1) : 1;
     };
     return smallest_cut(body_, ask);
+  }
+
+  // A cut that keeps about so much of what is stacked and repeats whatever is cheapest for that: one moment of
+  // the graph of the first body, that between the loops.
+  std::vector<Var> find_cut_within(const LoopStacks& within) const {
+    std::vector<int> node_of(body_.types.size(), -1);
+    std::vector<budget::Node> nodes;
+    std::vector<Var> values;
+    double all = 0, linked = 0;
+    const auto add = [&](Var v, double cost, std::vector<int> operands) {
+      node_of[at(v)] = static_cast<int>(nodes.size());
+      values.push_back(v);
+      nodes.push_back({static_cast<std::int64_t>(body_.type(v).nbytes()), cost, std::move(operands), false});
+    };
+    for (const Equation& e : body_.eqns) all += repeat_seconds(e);
+    const double never = 1000 * all + 1;
+    for (Var v : body_.in) {
+      if (is_stacked(v)) add(v, never, {});
+    }
+    for (const Equation& e : body_.eqns) {
+      std::vector<int> operands;
+      for (const Atom& a : e.in) {
+        if (a.is_var() && node_of[at(a.var)] >= 0) operands.push_back(node_of[at(a.var)]);
+      }
+      for (Var v : e.out) add(v, may_repeat_within(e, within) ? repeat_seconds(e) : never, operands);
+    }
+    const int between = static_cast<int>(nodes.size());
+    nodes.push_back({});
+    budget::Node reader;
+    for (const Link& l : links_) {
+      const Atom& a = body_.out[l.result];
+      linked += static_cast<double>(body_.type(a).nbytes());
+      if (a.is_var() && node_of[at(a.var)] >= 0) reader.operands.push_back(node_of[at(a.var)]);
+    }
+    nodes.push_back(reader);
+    const budget::Moment moment =
+        budget::one_point(budget::Graph(std::move(nodes)), between, static_cast<std::int64_t>(linked * within.share));
+    return cut_of(moment.kept, node_of);
+  }
+  double repeat_seconds(const Equation& e) const {
+    double bytes = 0;
+    for (Var v : e.out) bytes += static_cast<double>(body_.type(v).nbytes());
+    return work_seconds(body_, e) + traffic_seconds(bytes);
+  }
+  static bool may_repeat_within(const Equation& e, const LoopStacks& within) {
+    if (effect_of(e).is_any()) return false;
+    if (e.prim == &reduce_precision_p) return within.policies_are_free;
+    return e.prim != &device_put_p || space_of(e) == MemorySpace::device;
+  }
+  // Of what is kept, that from which the linked values are computed.
+  std::vector<Var> cut_of(const std::vector<char>& kept, const std::vector<int>& node_of) const {
+    std::vector<bool> seen(body_.types.size(), false);
+    std::vector<Var> cut, todo;
+    const auto visit = [&](const Atom& a) {
+      if (!a.is_var() || seen[at(a.var)]) return;
+      seen[at(a.var)] = true;
+      const int node = node_of[at(a.var)];
+      const bool is_input = !made_by_.contains(a.var);
+      (is_input || (node >= 0 && budget::at(kept, node) > 0) ? cut : todo).push_back(a.var);
+    };
+    for (const Link& l : links_) visit(body_.out[l.result]);
+    while (!todo.empty()) {
+      const Var v = todo.back();
+      todo.pop_back();
+      for (const Atom& a : body_.eqns[made_by_.at(v)].in) visit(a);
+    }
+    return cut;
   }
 
   // The first loop returns the kept values instead of the linked ones; the stacks, by body variable.
@@ -222,20 +293,24 @@ std::vector<int> uses_of(const Program& p) {
   return uses;
 }
 
-}  // namespace
-
-Program keep_loops(const Program& p) {
-  Program out = map_bodies(p, "keep_loops", keep_loops);
+// null: repeating what costs next to nothing, for the fewest bytes.
+Program improve_pairs(Program out, const LoopStacks* within) {
   std::vector<int> uses = uses_of(out);
   bool changed = false;
   for (std::size_t i = 0; i < out.eqns.size(); ++i) {
     for (std::size_t j = i + 1; j < out.eqns.size() && out.eqns[i].prim == &scan_p; ++j) {
-      if (out.eqns[j].prim != &scan_p || !LoopPair(out, i, j).improve(uses)) continue;
+      if (out.eqns[j].prim != &scan_p || !LoopPair(out, i, j).improve(uses, within)) continue;
       uses = uses_of(out);  // the pair has new variables
       changed = true;
     }
   }
   return changed ? drop_dead(out) : out;
 }
+
+}  // namespace
+
+Program keep_loops(const Program& p) { return improve_pairs(map_bodies(p, "keep_loops", keep_loops), nullptr); }
+
+Program restack_loops(const Program& p, const LoopStacks& within) { return improve_pairs(p, &within); }
 
 }  // namespace reprise::plan

@@ -13,4 +13,12 @@ namespace reprise::plan {
 
 Program keep_loops(const Program&);
 
+// The same for a budget: about so much of the stacked bytes is kept, and whatever is cheapest is repeated, products
+// too, but for what policies saved.
+struct LoopStacks {
+  double share = 1;
+  bool policies_are_free = false;
+};
+Program restack_loops(const Program&, const LoopStacks&);
+
 }  // namespace reprise::plan

@@ -28,15 +28,8 @@ void append(std::string& key, const Node& node, const Kernel& k) {
     append(key, l.strides);
     return;
   }
-  if (node.eqn != nullptr) {
-    key += node.eqn->prim->name;
-    for (const Param& p : node.eqn->params.items()) {
-      key += p.key;
-      key += python_text(p.value);
-    }
-  }
+  key += operation_key(node);
   for (std::size_t i : node.in) append(key, static_cast<std::int64_t>(i));
-  key += short_name(node.type.dtype);
 }
 
 }  // namespace
@@ -55,6 +48,21 @@ std::vector<std::size_t> stages_of(const Kernel& k) {
 bool is_copy(const Kernel& k) {
   return k.loads.size() == 1 && k.stores.size() == 1 && k.loads[0].source == Source::memory && k.loads[0].strides == k.stores[0].strides &&
          std::all_of(k.nodes.begin(), k.nodes.end(), [](const Node& n) { return n.kind == NodeKind::load || n.eqn == nullptr; });
+}
+
+std::string operation_key(const Node& node) {
+  std::string key;
+  if (node.eqn != nullptr) {
+    key += node.eqn->prim->name;
+    for (const Param& p : node.eqn->params.items()) {
+      key += p.key;
+      key += python_text(p.value);
+    }
+  }
+  key += ';';
+  key += short_name(node.type.dtype);
+  key += ';';  // numbers of operands follow, which must not run on from a number before them
+  return key;
 }
 
 std::string key_of(const Kernel& k) {

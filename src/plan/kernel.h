@@ -72,6 +72,9 @@ std::vector<std::size_t> stages_of(const Kernel&);
 // One value is copied to another, both in the same order.
 bool is_copy(const Kernel&);
 
+// What an operation does, operands left out.
+std::string operation_key(const Node&);
+
 // Equal keys: the same code (roots and addresses left out).
 std::string key_of(const Kernel&);
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/machine.h"
+
 namespace reprise::plan {
 namespace {
 
-constexpr std::int64_t item_elements = 16384;  // a work item should have at least so many
+using machine::item_elements;                  // a work item should have at least so many
 constexpr std::int64_t rows_in_a_row = 256;    // summed one after the other, unless that makes too many parts
 
 // Neighbouring loops become one where every load and store walks on with one stride.
@@ -55,9 +57,8 @@ void choose_tiles(Loops& l, const Kernel& k, std::int64_t lanes) {
     l.turned_loads[i] = k.loads[i].source == Source::memory && is_turned(l.load_strides[i], last);
   }
   for (std::size_t i = 0; i < k.stores.size(); ++i) l.turned_stores[i] = is_turned(l.store_strides[i], last);
-  constexpr std::int64_t rows = 64, columns = 64;  // some cache lines of each page, and near enough to the fastest cache
-  l.tile_rows = rows;
-  l.tile_columns = columns;
+  constexpr std::int64_t rows = machine::turned_square;
+  l.tile_rows = l.tile_columns = rows;
   l.block = std::min(l.rows, std::max(rows, l.block / rows * rows));
   l.items = ceil_div(l.rows, l.block);
 }
@@ -102,10 +103,10 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
 // An element's value does not depend on the cut unless rows are summed. Halves, quarters and so on: the cuts of kernels and
 // products that follow each other meet.
 void choose_fine_items(Loops& l, std::int64_t operations) {
-  constexpr std::int64_t item_operations = 2048, column_step = 64, most_parts = 8, worth_a_team = 1 << 16;
+  constexpr std::int64_t column_step = 64;
   std::int64_t parts = 1;
-  while (parts < most_parts && 2 * parts * item_operations <= operations) parts *= 2;
-  l.is_worth_a_team = operations >= worth_a_team;
+  while (parts < machine::most_fine_parts && 2 * parts * machine::fine_operations <= operations) parts *= 2;
+  l.is_worth_a_team = operations >= machine::operations_worth_threads;
   if (l.by_columns) {
     l.fine_block = std::min(l.block, ceil_div(ceil_div(l.columns, parts), column_step) * column_step);
     l.fine_items = ceil_div(l.columns, l.fine_block);

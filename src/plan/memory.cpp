@@ -1,40 +1,59 @@
 #include "plan/memory.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numeric>
-#include <unordered_set>
-
 #include "base/dtype.h"
+#include "base/work.h"
 #include "plan/host_memory.h"
+#include "plan/place_buffers.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace reprise::plan {
 namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
-// Bytes that live from step `first` to step `last`; several values may share them one after another.
-struct Buffer {
-  std::size_t bytes = 0, first = none, last = 0;
-  bool is_result = false;
-  std::size_t offset = none;
-};
-
-// Which operands of a kernel a stored value can replace: of equal size, read only at the element that
-// is being written, and not after the pass that writes.
-std::vector<Var> replaceable(const Kernel& k, const Store& s, const std::vector<std::size_t>& stages, const Schedule& schedule) {
-  std::vector<Var> out;
-  if (s.strides != row_major_strides(k.domain) || s.offset != 0) return out;
-  if (stages[s.node] != *std::max_element(stages.begin(), stages.end())) return out;
-  const auto bytes = [&](Var v) { return schedule.types[static_cast<std::size_t>(v)].nbytes(); };
-  for (const Load& l : k.loads) {
-    if (l.source != Source::memory || l.offset != 0 || l.strides != s.strides || bytes(l.root) != bytes(s.root)) continue;
-    const auto loads = std::count_if(k.loads.begin(), k.loads.end(), [&](const Load& x) { return x.source == Source::memory && x.root == l.root; });
-    if (loads == 1) out.push_back(l.root);
+// Which operands of a kernel its stored values can replace: of equal size, read only at the element
+// that is being written, and not after the pass that writes.
+class KernelPlaces {
+ public:
+  KernelPlaces(const Kernel& k, const Schedule& s) : s_(s), stages_(stages_of(k)) {
+    last_stage_ = *std::max_element(stages_.begin(), stages_.end());
+    for (const Load& l : k.loads) {
+      if (l.source == Source::memory) ++loads_of_[l.root];
+    }
+    for (const Store& t : k.stores) store_of_.emplace(t.root, &t);
+    dense_ = row_major_strides(k.domain);
+    for (const Load& l : k.loads) {
+      count_work();
+      const bool whole = l.source == Source::memory && l.offset == 0 && l.strides == dense_;
+      if (whole && loads_of_.at(l.root) == 1) candidates_.push_back(l.root);
+    }
   }
-  return out;
-}
+  std::vector<Var> of(Var result) const {
+    const Store& s = *store_of_.at(result);
+    if (s.strides != dense_ || s.offset != 0 || stages_[s.node] != last_stage_) return {};
+    std::vector<Var> out;
+    for (Var v : candidates_) {
+      if (bytes(v) == bytes(result)) out.push_back(v);
+    }
+    return out;
+  }
+
+ private:
+  std::size_t bytes(Var v) const { return s_.types[static_cast<std::size_t>(v)].nbytes(); }
+
+  const Schedule& s_;
+  std::vector<std::size_t> stages_;
+  std::size_t last_stage_ = 0;
+  Ints dense_;
+  std::unordered_map<Var, int> loads_of_;
+  std::unordered_map<Var, const Store*> store_of_;
+  std::vector<Var> candidates_;
+};
 
 // The first write and the last read of every root.
 struct Lifetimes {
@@ -62,10 +81,8 @@ std::vector<Var> replaceable(const EvalStep& e, const Step& step, Var result, co
 
 // Which operands a result of a step can replace.
 std::vector<Var> replaceable(const Schedule& s, const std::vector<std::vector<CarriedRoots>>& carried, std::size_t step, Var result) {
-  if (const auto* k = std::get_if<Kernel>(&s.steps[step].what)) {
-    const auto store = std::find_if(k->stores.begin(), k->stores.end(), [&](const Store& x) { return x.root == result; });
-    return replaceable(*k, *store, stages_of(*k), s);
-  }
+  if (const auto* k = std::get_if<Kernel>(&s.steps[step].what))
+    return KernelPlaces(*k, s).of(result);
   if (const auto* e = std::get_if<EvalStep>(&s.steps[step].what)) return replaceable(*e, s.steps[step], result, s);
   std::vector<Var> out;
   if (step >= carried.size()) return out;
@@ -84,8 +101,9 @@ class Planner {
     if (!r_.donated.empty()) reuse_donated();
     if (r_.in_place) share_places();
     make_buffers();
-    place_results();
-    place_others();
+    const Placement placed = place_buffers(buffers_);
+    plan_.result_bytes = placed.result_bytes;
+    end_ = placed.end;
     return finish();
   }
 
@@ -116,16 +134,20 @@ class Planner {
   // time when the output is first written.
   void reuse_donated() {
     std::vector<Var> free;
+    std::unordered_set<Var> returned;
+    for (const View& o : s_.outputs) returned.insert(o.root);
+    std::unordered_map<Var, std::size_t> number_of;
     for (std::size_t i = 0; i < r_.donated.size(); ++i) {
       const Var v = s_.program->in[i];
-      const bool returned = std::any_of(s_.outputs.begin(), s_.outputs.end(), [&](const View& o) { return o.root == v; });
-      if (r_.donated[i] && !returned && s_.types[at(v)].nbytes() >= memory_alignment) free.push_back(v);
+      number_of.emplace(v, i);
+      const bool is_large = s_.types[at(v)].nbytes() >= memory_alignment;
+      if (r_.donated[i] && !returned.contains(v) && is_large) free.push_back(v);
     }
     for (const View& o : s_.outputs) {
       if (o.root < 0 || (kind_[at(o.root)] != Region::own && kind_[at(o.root)] != Region::results)) continue;
       const auto found = std::find_if(free.begin(), free.end(), [&](Var v) { return can_take_over(o.root, v); });
       if (found == free.end()) continue;
-      const auto number = static_cast<std::size_t>(std::find(s_.program->in.begin(), s_.program->in.end(), *found) - s_.program->in.begin());
+      const std::size_t number = number_of.at(*found);
       kind_[at(o.root)] = Region::argument;
       plan_.places.resize(s_.types.size());
       plan_.places[at(o.root)] = {Region::argument, number};
@@ -146,10 +168,12 @@ class Planner {
     heir_of_.assign(s_.types.size(), -1);
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       std::unordered_set<Var> taken;
+      std::optional<KernelPlaces> places;
+      if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) places.emplace(*k, s_);
       for (Var result : s_.steps[i].writes) {
         // A value made in parts has been begun before: its place is taken already.
         if ((kind_[at(result)] != Region::arena && kind_[at(result)] != Region::results) || first_[at(result)] != i) continue;
-        for (Var from : replaceable(s_, r_.carried, i, result)) {
+        for (Var from : places ? places->of(result) : replaceable(s_, r_.carried, i, result)) {
           if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena || first_[at(from)] == none) continue;
           heir_of_[at(result)] = from;
           taken.insert(from);
@@ -196,81 +220,6 @@ class Planner {
       scratch_of_[i] = bytes <= small ? shared_index : buffers_.size();
       if (bytes > small) buffers_.push_back({bytes, i, i, false, none});
     }
-  }
-  void place_results() {
-    for (Buffer& b : buffers_) {
-      if (!b.is_result) continue;
-      b.offset = plan_.result_bytes;
-      plan_.result_bytes += b.bytes;
-    }
-  }
-  // In some order, each at the lowest offset where nothing that lives at the same time lies; the border
-  // between block and arena is not crossed. Several orders are tried where that takes no time.
-  void place_others() {
-    std::vector<std::size_t> others;
-    for (std::size_t b = 0; b < buffers_.size(); ++b) {
-      if (!buffers_[b].is_result) others.push_back(b);
-    }
-    const auto bytes = [&](std::size_t b) { return static_cast<double>(buffers_[b].bytes); };
-    const auto span = [&](std::size_t b) { return static_cast<double>(buffers_[b].last - buffers_[b].first + 1); };
-    const std::function<double(std::size_t)> weights[] = {
-        bytes, [&](std::size_t b) { return bytes(b) * span(b); }, span,
-        [&](std::size_t b) { return -static_cast<double>(buffers_[b].first); },
-        [&](std::size_t b) { return bytes(b) * std::sqrt(span(b)); }};
-    constexpr std::size_t many = 3000;
-    constexpr int rounds = 24;
-    std::vector<std::size_t> best;
-    std::size_t least = none;
-    for (const auto& weight : weights) {
-      std::vector<std::size_t> order = others;
-      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return weight(a) > weight(b); });
-      // What sticks out is placed first in the next round.
-      for (int round = 0; round < (others.size() > many ? 1 : rounds); ++round) {
-        const std::size_t end = place_in_order(order);
-        if (end < least) {
-          least = end;
-          best = order;
-        }
-        const auto highest = std::find_if(order.begin(), order.end(), [&](std::size_t b) { return buffers_[b].offset + buffers_[b].bytes == end; });
-        if (highest == order.begin() || highest == order.end()) break;
-        std::rotate(order.begin(), highest, highest + 1);
-      }
-      if (others.size() > many) break;
-    }
-    end_ = place_in_order(best);
-  }
-  std::size_t place_in_order(const std::vector<std::size_t>& order) {
-    struct Placed {
-      std::size_t offset, end;
-      std::uint32_t first, last;
-    };
-    std::vector<Placed> placed;  // sorted by offset; what the search needs and no more: it is quadratic
-    const auto add = [&](const Buffer& b) {
-      const Placed p{b.offset, b.offset + b.bytes, static_cast<std::uint32_t>(b.first), static_cast<std::uint32_t>(b.last)};
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), p, [](const Placed& x, const Placed& y) { return x.offset < y.offset; }), p);
-    };
-    for (const Buffer& b : buffers_) {
-      if (b.is_result) add(b);
-    }
-    std::size_t end = plan_.result_bytes;
-    for (std::size_t b : order) {
-      Buffer& now = buffers_[b];
-      std::size_t offset = 0;
-      const auto skip_border = [&] {
-        if (offset < plan_.result_bytes && offset + now.bytes > plan_.result_bytes) offset = plan_.result_bytes;
-      };
-      skip_border();
-      for (const Placed& o : placed) {
-        if (o.last < now.first || o.first > now.last || o.end <= offset) continue;
-        if (o.offset >= offset + now.bytes) break;
-        offset = o.end;
-        skip_border();
-      }
-      now.offset = offset;
-      end = std::max(end, offset + now.bytes);
-      add(now);
-    }
-    return end;
   }
   MemoryPlan finish() {
     plan_.places.resize(s_.types.size());

@@ -33,11 +33,10 @@ struct MemoryPlan {
   std::size_t arena_bytes = 0, result_bytes = 0;
   std::size_t own_bytes = 0;  // of those buffers: elements, and what stands before them
   std::size_t argument_bytes = 0, alias_bytes = 0;  // alias: of outputs in the memory of arguments
-  std::size_t library_bytes = 0;  // that libraries take and give back by themselves, at most
   std::size_t host_bytes = 0;
   bool host_on_disk = false;
   // Of memory: what lies on disk does not count.
-  std::size_t peak() const { return arena_bytes + result_bytes + own_bytes + library_bytes + (host_on_disk ? 0 : host_bytes); }
+  std::size_t peak() const { return arena_bytes + result_bytes + own_bytes + (host_on_disk ? 0 : host_bytes); }
 };
 
 // A result of a loop whose steps update it in place, and the operand that it starts from.

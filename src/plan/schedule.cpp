@@ -1,17 +1,19 @@
 #include "plan/schedule.h"
 
-#include <algorithm>
-#include <list>
-#include <unordered_set>
-
 #include "base/dtype.h"
+#include "base/work.h"
+#include "control/checkpointed.h"
 #include "control/records.h"
+#include "control/while.h"
 #include "ops/records.h"
 #include "plan/dot.h"
-#include "plan/group.h"
+#include "plan/open_groups.h"
 #include "plan/reduction.h"
 #include "plan/storage.h"
 #include "plan/vector_code.h"
+
+#include <algorithm>
+#include <unordered_set>
 
 namespace reprise::plan {
 namespace {
@@ -36,10 +38,11 @@ class Scheduler {
   Schedule run() {
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
       const Equation& e = p_.eqns[i];
+      count_work();
       if (storage_.is_view[i]) continue;
       if (!is_empty(e)) place(e);
       for (const Atom& a : e.in) {
-        if (a.is_var()) --pending_[at(view(a).root)];
+        if (a.is_var()) read_once(view(a).root);
       }
       while (!options_.fuse && !open_.empty()) close(open_.begin());
     }
@@ -48,14 +51,15 @@ class Scheduler {
   }
 
  private:
-  using Open = std::list<Group>::iterator;
+  using Open = OpenGroups::Open;
+  using Opens = OpenGroups::Opens;
   using Nodes = std::vector<std::size_t>;
 
   static bool any_loops(Group&) { return true; }
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
   const View& view(const Atom& a) const { return storage_.view[at(a.var)]; }
   bool is_empty(const Equation& e) const {
-    return std::all_of(e.out.begin(), e.out.end(), [&](Var v) { return p_.type(v).size() == 0; });
+    return !e.out.empty() && std::all_of(e.out.begin(), e.out.end(), [&](Var v) { return p_.type(v).size() == 0; });
   }
 
   Operand operand(const Atom& a) const {
@@ -72,6 +76,12 @@ class Scheduler {
     return found == owner_.end() ? open_.end() : found->second;
   }
 
+  // One of the reads that are to come has come: groups may be worth closing now.
+  void read_once(Var root) {
+    if (--pending_[at(root)] == 0) open_.have_changed(root);
+    if (const auto g = owner_.find(root); g != owner_.end()) open_.has_changed(g->second);
+  }
+
   void close(Open g) {
     std::vector<std::pair<Var, Type>> stored;
     for (const auto& [var, node] : g->values()) {
@@ -79,9 +89,8 @@ class Scheduler {
     }
     std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [var, node] : g->values()) owner_.erase(var);
-    for (const Store& s : g->kernel().stores) std::erase(writers_[s.root], g);
-    Group done = std::move(*g);
-    open_.erase(g);
+    for (const Store& s : g->kernel().stores) writers_[s.root].erase(g->serial);
+    Group done = open_.take(g);
     if (stored.empty() && done.kernel().stores.empty()) return;
     emit_kernel(std::move(done).finish(stored));
   }
@@ -120,10 +129,15 @@ class Scheduler {
       else later.emplace_back(node, var);
     }
     std::sort(later.begin(), later.end());
+    std::vector<bool> readable = g->readable_nodes(stored);
     const auto stays = [&](Var root) { return is_argument_[at(root)] || pending_[at(root)] > 0; };
-    for (const auto& [node, var] : later) (g->is_light(var, stays, stored) ? light : stored).push_back(var);
+    for (const auto& [node, var] : later) {
+      const bool is_light = g->is_light(var, stays, readable);
+      (is_light ? light : stored).push_back(var);
+      if (!is_light) readable[node] = g->kernel().nodes[node].kind != NodeKind::column_reduce;
+    }
     if (light.empty()) return;
-    const Open rest = open_.insert(open_.end(), g->only(light, stored));
+    const Open rest = open_.open(g->only(light, stored));
     for (Var v : light) {
       g->forget(v);
       owner_[v] = rest;
@@ -131,7 +145,8 @@ class Scheduler {
   }
   // Groups that write parts of a value must be done before anyone reads it.
   void close_writers(Var root) {
-    while (writers_.contains(root) && !writers_[root].empty()) close(writers_[root].back());
+    const auto found = writers_.find(root);
+    while (found != writers_.end() && !found->second.empty()) close(found->second.rbegin()->second);
   }
 
   // The group that an equation on these operands joins: those that hold them, merged where possible;
@@ -145,27 +160,37 @@ class Scheduler {
         close(g);
       } else if (chosen == open_.end()) {
         chosen = g;
+      } else if (is_much_larger(*g, *chosen) && g->has_loops_of(*chosen)) {
+        take_over(g, chosen);
+        chosen = g;
       } else if (chosen->merge(*g)) {
-        for (const auto& [var, node] : g->values()) owner_[var] = chosen;
-        for (const Store& s : g->kernel().stores) std::replace(writers_[s.root].begin(), writers_[s.root].end(), g, chosen);
-        open_.erase(g);
+        take_over_values(chosen, g);
       } else {
         const bool keep_new = g->kernel().size() > chosen->kernel().size();
         close(keep_new ? chosen : g);
         if (keep_new) chosen = g;
       }
     }
-    if (chosen == open_.end()) chosen = sibling(xs, shape);
+    if (chosen == open_.end()) chosen = open_.reader(xs, element_count(shape), max_nodes);
     return chosen;
   }
-  Open sibling(const std::vector<Operand>& xs, const Shape& shape) {
-    const std::int64_t n = element_count(shape);
-    return std::find_if(open_.begin(), open_.end(), [&](const Group& g) {
-      return g.kernel().size() == n && g.kernel().nodes.size() < max_nodes &&
-             std::any_of(xs.begin(), xs.end(), [&](const Operand& x) {
-               return x.source == Source::memory && g.reads(x.view.root);
-             });
-    });
+  // A large group does not move into a small one: a sum of many terms would move it for each.
+  static bool is_much_larger(const Group& a, const Group& b) {
+    return a.kernel().nodes.size() > 64 + 8 * b.kernel().nodes.size();
+  }
+  void take_over(Open g, Open from) {
+    const bool merged = g->merge(*from);
+    REPRISE_INVARIANT(merged);
+    take_over_values(g, from);
+  }
+  void take_over_values(Open g, Open from) {  // which it has merged with
+    for (const auto& [var, node] : from->values()) owner_[var] = g;
+    for (const Store& s : from->kernel().stores) {
+      writers_[s.root].erase(from->serial);
+      writers_[s.root].emplace(g->serial, g);
+    }
+    open_.take(from);
+    open_.has_grown(g);
   }
   // Adds an equation's value to a group: the one that holds its operands if it can take it, else a new
   // one that reads them. prepare(group): whether its loops fit; add(group, nodes of the operands).
@@ -179,7 +204,7 @@ class Scheduler {
     };
     if (g == open_.end() || !fits()) {
       for (const Operand& x : xs) close_if_open(x);
-      g = open_.insert(open_.end(), Group(domain_of(shape)));
+      g = open_.open(Group(domain_of(shape)));
       if (!fits()) {  // rows that do not walk with one stride
         for (Operand& x : xs) {
           if (!g->can_read(x, shape)) x = {dense_copy(x), Source::memory, x.dtype, {}};
@@ -190,6 +215,7 @@ class Scheduler {
     std::vector<std::size_t> nodes;
     for (const Operand& x : xs) nodes.push_back(g->operand(x, shape));
     add(*g, nodes);
+    open_.has_grown(g);
     if (out >= 0) owner_[out] = g;
     return g;
   }
@@ -202,11 +228,13 @@ class Scheduler {
     if (e.prim == &concatenate_p) return place_concatenation(e);
     if (e.prim == &pad_p && can_pad(e)) return place_padding(e);
     if (is_compiled_dot(p_, e)) return place_library(e, DotStep{&e});
-    if (e.prim == &scan_p || e.prim == &while_p || e.prim == &cond_p) return place_loop(e);
+    if (e.prim == &scan_p || e.prim == &cond_p || is_plain_while(e) || is_checkpointed(e.prim)) return place_loop(e);
     if (is_put_to_host(p_, e) && out_.on_host[at(e.out[0])]) return place_transfer(e, Transfer::begin_write, Transfer::end_write);
     if (is_put_to_device(p_, e) && out_.on_host[at(view(e.in[0]).root)]) return place_transfer(e, Transfer::begin_read, Transfer::end_read);
     place_library(e, EvalStep{&e});
   }
+  // One that asks every element is evaluated (compile.cpp leaves none).
+  static bool is_plain_while(const Equation& e) { return e.prim == &while_p && !loop_of(e.params).is_mapped(); }
   bool has_code(const Equation& e) const {
     std::vector<Type> in;
     for (const Atom& a : e.in) in.push_back(p_.type(a));
@@ -217,7 +245,7 @@ class Scheduler {
   void place_loop(const Equation& e) {
     LoopStep loop{&e, {}};
     auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, {options_.fuse, true, border_of(e, out_.on_host)}))); };
-    if (e.prim == &while_p) {
+    if (e.prim == &while_p || e.prim == &checkpointed_while_p) {
       add(e.params.get<ProgramPtr>("cond_jaxpr"));
       add(e.params.get<ProgramPtr>("body_jaxpr"));
     } else {
@@ -309,8 +337,7 @@ class Scheduler {
   void write_part(const Operand& x, const View& part) {
     const Open g = join({x}, part.shape, -1, [&](Group& group) { return group.can_store(part); },
                         [&](Group& group, const Nodes& in) { group.store(in[0], x.dtype, part); });
-    std::vector<Open>& writers = writers_[part.root];
-    if (std::find(writers.begin(), writers.end(), g) == writers.end()) writers.push_back(g);
+    writers_[part.root].emplace(g->serial, g);
   }
 
   template <class What>
@@ -378,10 +405,11 @@ class Scheduler {
     return static_cast<Var>(out_.types.size()) - 1;
   }
 
-  // Runs open groups whose inputs wait for them alone and weigh at least as much as their results.
+  // Runs open groups whose inputs wait for them alone and weigh at least as much as their results;
+  // those that have not changed since they were looked at last still do not.
   void flush_cheap_groups() {
-    for (auto g = open_.begin(); g != open_.end();) {
-      const auto now = g++;
+    for (const auto& [serial, now] : open_.take_changed()) {
+      count_work(now->values().size() + now->kernel().loads.size());
       std::size_t taken = 0, freed = 0;
       for (const auto& [var, node] : now->values()) {
         if (pending_[at(var)] > 0) taken += out_.types[at(var)].nbytes();
@@ -418,9 +446,9 @@ class Scheduler {
   Storage storage_;
   std::vector<int> pending_;     // reads of a root that are still to come
   std::vector<bool> is_argument_;
-  std::list<Group> open_;
-  std::unordered_map<Var, Open> owner_;                  // of values made by open groups
-  std::unordered_map<Var, std::vector<Open>> writers_;   // of values made in parts
+  OpenGroups open_;
+  std::unordered_map<Var, Open> owner_;     // of values made by open groups
+  std::unordered_map<Var, Opens> writers_;  // of values made in parts
 };
 
 }  // namespace

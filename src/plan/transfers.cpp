@@ -4,6 +4,7 @@
 #include <numeric>
 #include <map>
 
+#include "base/machine.h"
 #include "ops/records.h"
 #include "plan/cost.h"
 
@@ -11,8 +12,7 @@ namespace reprise::plan {
 namespace {
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
-// Per second. Rough on purpose: only where a transfer begins and ends depends on them.
-constexpr double memory_speed = 10e9, product_speed = 100e9, disk_speed = 1e9;
+using machine::disk_speed, machine::memory_speed, machine::product_speed;
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 

@@ -78,7 +78,7 @@ std::optional<View> same_view(const Equation&, std::size_t, const View& x, const
 
 using ViewRule = std::optional<View> (*)(const Equation&, std::size_t, const View&, const Type&);
 const std::unordered_map<const Primitive*, ViewRule>& view_rules() {
-  static const std::unordered_map<const Primitive*, ViewRule> rules{
+  static const auto& rules = *new const std::unordered_map<const Primitive*, ViewRule>{
       {&transpose_p, transpose_view}, {&broadcast_in_dim_p, broadcast_view},
       {&reshape_p, reshape_view},     {&squeeze_p, squeeze_view},
       {&rev_p, rev_view},             {&slice_p, slice_view},

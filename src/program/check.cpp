@@ -32,6 +32,7 @@ void check(const Program& p) {
       check_atom(p, a, bound);
       in.push_back(p.type(a));
     }
+    if (const std::string what = broken_param(*e.prim, e.params); !what.empty()) broken(p, what);
     const Types out = e.prim->type(in, e.params);
     if (out.size() != e.out.size()) broken(p, str(e.prim->name, ": wrong number of outputs"));
     for (std::size_t i = 0; i < out.size(); ++i) {

@@ -1,7 +1,10 @@
 #include "program/params.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <functional>
+#include <iterator>
 #include <typeinfo>
 
 #include "array/number_text.h"
@@ -29,7 +32,7 @@ struct HashAttr {
   std::size_t operator()(const None&) const { return 1; }
   std::size_t operator()(bool v) const { return v ? 2 : 3; }
   std::size_t operator()(std::int64_t v) const { return static_cast<std::size_t>(v); }
-  std::size_t operator()(double v) const { return std::hash<double>{}(v); }
+  std::size_t operator()(double v) const { return std::hash<std::uint64_t>{}(std::bit_cast<std::uint64_t>(v)); }
   std::size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
   std::size_t operator()(Dtype v) const { return static_cast<std::size_t>(v); }
   std::size_t operator()(const Ints& v) const { return hash_ints(v); }
@@ -76,11 +79,47 @@ struct TextOf {
 
 }  // namespace
 
+bool holds(Forms forms, const Attr& value) {
+  if ((forms >> value.index() & 1u) == 0) return false;
+  if (const auto* one = std::get_if<ProgramPtr>(&value)) return *one != nullptr;
+  if (const auto* object = std::get_if<OpaquePtr>(&value)) return *object != nullptr;
+  const auto* several = std::get_if<Programs>(&value);
+  return several == nullptr || !several->empty();
+}
+std::string forms_text(Forms forms) {
+  constexpr const char* names[] = {"None", "True or False", "an integer", "a number", "a text", "a dtype",
+                                   "a tuple of integers", "a tuple of tuples of integers",
+                                   "dimension numbers ((lhs, rhs), (lhs, rhs))", "a program",
+                                   "a tuple of programs", "a text that is known here"};
+  static_assert(std::size(names) == std::variant_size_v<Attr>);
+  std::vector<std::string> allowed;
+  for (std::size_t i = 0; i < std::size(names); ++i) {
+    if ((forms >> i & 1u) != 0) allowed.emplace_back(names[i]);
+  }
+  return join(allowed, " or ");
+}
+
+std::optional<std::vector<bool>> parse_flags(std::string_view text) {
+  const bool is_list = text.size() >= 2 && ((text.front() == '(' && text.back() == ')') ||
+                                            (text.front() == '[' && text.back() == ']'));
+  if (!is_list) return std::nullopt;
+  std::vector<bool> flags;
+  std::string_view rest = text.substr(1, text.size() - 2);
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(", \n"));
+    if (word == "True" || word == "False")
+      flags.push_back(word == "True");
+    else if (!word.empty())
+      return std::nullopt;
+    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+  }
+  return flags;
+}
 std::string python_tuple(const Ints& v) { return to_string(Shape(v)); }
 std::string python_text(const Attr& value) { return std::visit(TextOf{}, value); }
 
 const std::vector<Param>& Params::items() const {
-  static const std::vector<Param> none;
+  static const auto& none = *new const std::vector<Param>;
   return items_ ? *items_ : none;
 }
 
@@ -105,6 +144,9 @@ bool operator==(const Param& a, const Param& b) {
   if (std::string_view(a.key) != b.key || a.value.index() != b.value.index()) return false;
   if (const auto* opaque = std::get_if<OpaquePtr>(&a.value)) {
     return same(*opaque, std::get<OpaquePtr>(b.value));
+  }
+  if (const auto* number = std::get_if<double>(&a.value)) {  // 0.0 and -0.0 are two numbers
+    return std::bit_cast<std::uint64_t>(*number) == std::bit_cast<std::uint64_t>(std::get<double>(b.value));
   }
   return a.value == b.value;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,29 @@ struct Param {
   Attr value;
 };
 
+// Which alternatives of Attr a value may be: a set of bits, one per alternative in its order.
+using Forms = unsigned;
+namespace form {
+inline constexpr Forms none = 1u << 0, flag = 1u << 1, integer = 1u << 2, real = 1u << 3,
+                       text = 1u << 4, dtype = 1u << 5, ints = 1u << 6, rows = 1u << 7,
+                       dims = 1u << 8, program = 1u << 9, programs = 1u << 10, object = 1u << 11;
+}
+bool holds(Forms, const Attr&);  // a program or object that is null is no value, nor are no programs
+std::string forms_text(Forms);   // "None or a tuple of integers"
+
+// What every equation of a primitive says about one of its params.
+struct ParamRule {
+  const char* key;
+  Forms forms;
+  // What a text means that does not say it; null: it must say it.
+  const char* otherwise = nullptr;
+};
+// For `otherwise`. absent: then the equation does not have it either. completed: then the primitive's
+// `parsed_params` finds it. unused: what some versions of JAX say and nothing here depends on; it is
+// read and forgotten.
+inline constexpr const char absent[] = "(absent)", completed[] = "(completed)",
+                            unused[] = "(unused)";
+
 // A param of any equation that is never printed: how many of its integers JAX holds as numpy scalars.
 // JAX prints those as np.int64(n); we print n, but break lines where JAX does.
 inline constexpr const char* numpy_ints = "numpy_ints";
@@ -77,6 +101,7 @@ class Params {
 bool operator==(const Param&, const Param&);
 std::size_t hash_of(const Params&);           // equal params have equal hashes
 std::string python_text(const Attr&);         // not for programs
+std::optional<std::vector<bool>> parse_flags(std::string_view text);  // "(True, False)", "[True]"
 std::string python_tuple(const Ints&);        // "(1, 0)", "(0,)", "()"
 // Calls f(const ProgramPtr&) for every program held by the params, in order.
 template <class F>

@@ -4,21 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <mutex>
-#include <set>
+#include <map>
 #include <unordered_map>
 
 namespace reprise {
 namespace {
-
-// Params refer to their names: a name that was read lives as long as the process.
-const char* interned(std::string_view key) {
-  static std::mutex mutex;
-  static std::set<std::string, std::less<>> keys;
-  const std::lock_guard lock(mutex);
-  const auto it = keys.find(key);
-  return it != keys.end() ? it->c_str() : keys.emplace(key).first->c_str();
-}
 
 template <class T>
 bool read_number(std::string_view text, T& value) {
@@ -81,6 +71,50 @@ class Lines {
   std::vector<std::size_t> starts_ = {0};
 };
 
+// Everything a text needs that is not here, in one error.
+class Missing {
+ public:
+  Missing(std::string_view text, const Lines& lines) : text_(text), lines_(lines) {}
+  void primitive(std::string_view name, std::size_t at) { add(primitives_, name, at); }
+  void dtype(std::string_view name, std::size_t at) { add(dtypes_, name, at); }
+  void report() const {
+    std::vector<std::string> what;
+    if (!primitives_.empty()) what.push_back("an unknown primitive, got " + list(primitives_));
+    if (!dtypes_.empty()) what.push_back("a known dtype is expected, got " + list(dtypes_));
+    if (!what.empty()) parse_error(text_, first_, join(what, "; "));
+  }
+
+ private:
+  using Places = std::map<std::string_view, std::vector<std::uint32_t>>;
+  void add(Places& places, std::string_view name, std::size_t at) {
+    std::vector<std::uint32_t>& lines = places[name];
+    const std::uint32_t line = lines_.place("", at).line;
+    if (lines.empty() || lines.back() != line) lines.push_back(line);
+    first_ = std::min(first_, at);
+  }
+  // With lines, if the place of the error is not all there is to say.
+  std::string list(const Places& places) const {
+    const bool is_single = primitives_.size() + dtypes_.size() == 1 && places.begin()->second.size() == 1;
+    std::vector<std::string> items;
+    for (const auto& [name, lines] : places) {
+      const char* line = lines.size() == 1 ? " (line " : " (lines ";
+      items.push_back(str("`", name, "`", is_single ? "" : str(line, join(lines, ", "), ")")));
+    }
+    return join(items, ", ");
+  }
+
+  std::string_view text_;
+  const Lines& lines_;
+  Places primitives_, dtypes_;
+  std::size_t first_ = std::string_view::npos;
+};
+
+// What a param may say without changing anything: the values with which JAX adds new ones.
+bool is_neutral(const ParsedParam& p) {
+  if (p.is_program || p.is_program_tuple) return false;
+  return p.text == "None" || p.text == "False" || p.text == "()" || p.text == "UnspecifiedValue";
+}
+
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string_view text, std::span<const Primitive* const> primitives,
@@ -92,6 +126,7 @@ class ProgramBuilder {
         parse_error(text_, d.program.at, str("a name is defined twice, got `", d.name, "`"));
       }
     }
+    check_all_known();
   }
 
   Program build() {
@@ -110,6 +145,24 @@ class ProgramBuilder {
     ProgramPtr built = nullptr;
     bool in_progress = false;
   };
+
+  void check_all_known() const {
+    Missing missing(text_, lines_);
+    for (const UnknownWord& dtype : tree_.unknown_dtypes) missing.dtype(dtype.name, dtype.at);
+    for (const ParsedDefinition& d : tree_.definitions) find_missing(d.program, missing);
+    find_missing(tree_.main, missing);
+    missing.report();
+  }
+  void find_missing(const ParsedProgram& p, Missing& missing) const {
+    for (const ParsedEquation& e : p.eqns) {
+      if (!primitives_.contains(e.primitive)) missing.primitive(e.primitive, e.at);
+      for (const ParsedParam& param : e.params) {
+        for (const ParsedProgramUse& use : param.programs) {
+          if (!use.body.empty()) find_missing(use.body[0], missing);
+        }
+      }
+    }
+  }
 
   Program program(const ParsedProgram& parsed, const std::string& name) {
     if (++depth_ > max_program_depth) {
@@ -164,12 +217,8 @@ class ProgramBuilder {
 
   // --------------------------------------------------------------------------------- equations
   Equation equation(Program& p, Scope& scope, const ParsedEquation& parsed) {
-    const auto it = primitives_.find(parsed.primitive);
-    if (it == primitives_.end()) {
-      parse_error(text_, parsed.at, str("an unknown primitive, got `", parsed.primitive, "`"));
-    }
     Equation e;
-    e.prim = it->second;
+    e.prim = primitives_.at(parsed.primitive);
     if (file_ != nullptr) e.at = lines_.place(file_, parsed.at);
     Types in, out;
     for (const ParsedAtom& a : parsed.in) {
@@ -182,9 +231,10 @@ class ProgramBuilder {
                       in.size()));
     }
     for (const ParsedBinder& b : parsed.out) out.push_back(b.type);
-    e.params = params(parsed);
+    std::int64_t wide = 0;
+    e.params = params(*e.prim, parsed, wide);
     complete(e, in, out, parsed.at);
-    const std::int64_t wide = numpy_ints_in(parsed);
+    if (wide == 0) wide = numpy_ints_in(parsed);
     if (wide > 0) e.params = e.params.with(numpy_ints, wide);
     for (std::size_t i = 0; i < out.size(); ++i) {
       e.out.push_back(bind_variable(p, scope, parsed.out[i], out[i]));
@@ -233,10 +283,12 @@ class ProgramBuilder {
     Types computed = out;
     try {
       if (e.prim->parsed_params) e.params = e.prim->parsed_params(e.params, in, out);
+      if (e.prim->parsed_as) e.prim = e.prim->parsed_as(e.params);
+      const std::string broken = broken_param(*e.prim, e.params);
+      if (!broken.empty()) parse_error(text_, at, broken);
       if (e.prim->type) computed = e.prim->type(in, e.params);
-    } catch (const InternalError&) {  // a rule read a param that is not there
-      parse_error(text_, at,
-                  str(e.prim->name, ": a param is missing or has another kind of value"));
+    } catch (const ParseError&) {
+      throw;
     } catch (const Error& error) {
       parse_error(text_, at, error.what());
     }
@@ -252,22 +304,62 @@ class ProgramBuilder {
     }
   }
 
-  Params params(const ParsedEquation& e) {
+  // The params as the primitive's rules want them; those it completes are still missing.
+  Params params(const Primitive& prim, const ParsedEquation& e, std::int64_t& numpy) {
     Params result;
     std::string name;
     for (const ParsedParam& p : e.params) {
       if (p.key == "name") name = p.text;
       if (result.find(p.key)) parse_error(text_, p.at, str("a param is given twice, got ", p.key));
-      result = result.with(interned(p.key), attr(p, name));
+      const ParamRule* rule = rule_of(prim, p.key);
+      if (rule == nullptr && !is_neutral(p)) {
+        parse_error(text_, p.at, str(prim.name, ": there is no param ", p.key, ", got ", p.key, "=",
+                                     p.programs.empty() ? p.text : "a program"));
+      }
+      if (rule == nullptr || rule->otherwise == unused) continue;
+      result = result.with(rule->key, attr(prim, *rule, p, name, numpy));
+    }
+    for (const ParamRule& rule : prim.param_rules) {
+      if (result.find(rule.key) || rule.otherwise == absent || rule.otherwise == completed ||
+          rule.otherwise == unused) {
+        continue;
+      }
+      if (rule.otherwise == nullptr) {
+        parse_error(text_, e.at, str(prim.name, ": the param ", rule.key, " is missing, got ",
+                                     e.params.empty() ? "no params" : "others only"));
+      }
+      result = result.with(rule.key, parse_attr(rule.forms, rule.otherwise).value());
     }
     return result;
   }
-  Attr attr(const ParsedParam& p, const std::string& name) {
-    if (p.is_program) return shared(p.programs[0], name);
-    if (!p.is_program_tuple) return parse_attr(p.key, p.text);
-    Programs programs;
-    for (const ParsedProgramUse& use : p.programs) programs.push_back(shared(use, name));
-    return programs;
+  static const ParamRule* rule_of(const Primitive& prim, std::string_view key) {
+    for (const ParamRule& rule : prim.param_rules) {
+      if (rule.key == key) return &rule;
+    }
+    return nullptr;
+  }
+  Attr attr(const Primitive& prim, const ParamRule& rule, const ParsedParam& p,
+            const std::string& name, std::int64_t& numpy) {
+    const bool is_read_as_it_stands = rule.forms == form::text;
+    std::optional<Attr> value;
+    if (p.is_program && (rule.forms & form::program) != 0) value = shared(p.programs[0], name);
+    if (p.is_program_tuple && (rule.forms & form::programs) != 0) {
+      Programs programs;
+      for (const ParsedProgramUse& use : p.programs) programs.push_back(shared(use, name));
+      value = std::move(programs);
+    }
+    if (!p.is_program && !p.is_program_tuple) {
+      value = parse_attr(rule.forms, is_read_as_it_stands ? std::string(p.text)
+                                                          : without_numpy(p.text, numpy));
+    }
+    // An object is still the text that the primitive makes it of.
+    const bool is_text = value && std::holds_alternative<std::string>(*value);
+    if (value && (is_text || holds(rule.forms, *value))) return *std::move(value);
+    const std::string got = !p.programs.empty()  ? "a program"
+                            : p.is_program_tuple ? "()"
+                                                 : std::string(p.text);
+    parse_error(text_, p.at, str(prim.name, ": the param ", rule.key, " must be ",
+                                 forms_text(rule.forms), ", got ", got));
   }
 
   ProgramPtr shared(const ParsedProgramUse& use, const std::string& name) {

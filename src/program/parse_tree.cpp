@@ -35,6 +35,7 @@ class TreeParser {
     result.main = program();
     skip_space();
     if (at_ != text_.size()) error("the end of the text is expected");
+    result.unknown_dtypes = std::move(unknown_dtypes_);
     return result;
   }
 
@@ -88,14 +89,14 @@ class TreeParser {
   Type type() {
     const std::size_t begin = at_;
     while (in_word(peek())) ++at_;
-    if (text_.substr(begin, at_ - begin) == "key" && sees("<fry>")) at_ += 5;
-    const std::string_view name = text_.substr(begin, at_ - begin);
-    const std::optional<Dtype> dtype = dtype_from_short_name(name);
-    if (!dtype) {
-      at_ = begin;
-      error(str("a known dtype is expected, got `", name, "`"));
+    if (text_.substr(begin, at_ - begin) == "key" && peek() == '<') {  // key<fry>
+      at_ = std::min(text_.find('>', at_), text_.size() - 1) + 1;
     }
-    Type result{*dtype};
+    const std::string_view name = text_.substr(begin, at_ - begin);
+    if (name.empty()) error("a dtype is expected");
+    const std::optional<Dtype> dtype = dtype_from_short_name(name);
+    if (!dtype) unknown_dtypes_.push_back({name, begin});
+    Type result{dtype.value_or(Dtype::f32)};
     if (sees("<host>")) {
       at_ += 6;
       result.memory_space = MemorySpace::host;
@@ -122,9 +123,9 @@ class TreeParser {
     return value;
   }
   void check_size(const Type& t, std::size_t at) const {
-    std::int64_t bytes = static_cast<std::int64_t>(itemsize(t.dtype));
-    for (std::int64_t d : t.shape) {
-      if (__builtin_mul_overflow(bytes, d, &bytes)) {
+    std::int64_t bytes = std::max<std::int64_t>(static_cast<std::int64_t>(itemsize(t.dtype)), 1);
+    for (std::int64_t d : t.shape) {  // nor with the dimensions that are not 0: sizes are added up
+      if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(d, 1), &bytes)) {
         parse_error(text_, at, "the type has too many elements");
       }
     }
@@ -146,17 +147,24 @@ class TreeParser {
   }
 
   bool sees_literal() const {
-    if (peek() == '-' || is_digit(peek()) || sees("(b'',)")) return true;
+    if (peek() == '-' || is_digit(peek()) || sees("(b'',)") || complex_size() > 0) return true;
     for (std::string_view name : {"True", "False", "inf", "nan"}) {
       if (sees_word(name) && peek(name.size()) == ':') return true;
     }
     return false;
   }
+  // (1+2j): how long it is, 0 if there is none.
+  std::size_t complex_size() const {
+    if (peek() != '(') return 0;
+    const std::size_t end = text_.find_first_not_of("0123456789.+-einfaj", at_ + 1);
+    const bool is_complex = end != std::string_view::npos && text_.substr(end).starts_with("):");
+    return is_complex ? end + 1 - at_ : 0;
+  }
   ParsedAtom literal() {
     ParsedAtom atom;
     atom.is_literal = true;
     atom.at = at_;
-    if (sees("(b'',)")) at_ += 6;
+    at_ += sees("(b'',)") ? 6 : complex_size();
     while (in_word(peek()) || peek() == '.' || peek() == '-' || peek() == '+') ++at_;
     atom.text = text_.substr(atom.at, at_ - atom.at);
     if (peek() != ':') error("`:` and a type are expected");
@@ -337,6 +345,7 @@ class TreeParser {
   std::string_view text_;
   std::size_t at_ = 0;
   int depth_ = 0;
+  std::vector<UnknownWord> unknown_dtypes_;
 };
 
 }  // namespace

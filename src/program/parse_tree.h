@@ -3,6 +3,7 @@
 
 #include "program/params.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -52,9 +53,14 @@ struct ParsedDefinition {  // let f = { lambda ... } in
   std::string_view name;
   ParsedProgram program;
 };
+struct UnknownWord {
+  std::string_view name;
+  std::size_t at;
+};
 struct ParsedText {
   std::vector<ParsedDefinition> definitions;
   ParsedProgram main;
+  std::vector<UnknownWord> unknown_dtypes;  // their variables have another one
 };
 
 // Programs inside programs may be this deep.
@@ -62,8 +68,11 @@ inline constexpr int max_program_depth = 200;
 
 ParsedText parse_tree(std::string_view text);
 
-// A param as Python prints it: numbers, tuples, None, dtypes; anything else stays text.
-Attr parse_attr(std::string_view key, std::string_view text);
+// A param as Python prints it, as the first of the forms that it can be read as. An object stays the
+// text of it. Null: it has none of the forms.
+std::optional<Attr> parse_attr(Forms, std::string_view text);
+// np.int64(3) -> 3, and how many of them there were.
+std::string without_numpy(std::string_view text, std::int64_t& count);
 
 // Throws ParseError: "parse: <what> (line 2, column 7)".
 [[noreturn]] void parse_error(std::string_view text, std::size_t at, const std::string& what);

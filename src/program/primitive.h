@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -27,8 +28,17 @@ struct Batched {
 };
 
 // What a primitive is made of; passes ask the kind instead of keeping lists of primitives.
-enum class Kind : std::uint8_t { elementwise, reduce, shape, dot, conv, index, constant, call, name };
+enum class Kind : std::uint8_t { elementwise, reduce, shape, dot, conv, index, constant, call, name, effect };
 
+// What must not be done with an equation besides what its values forbid. An equation with programs inside has the
+// effects of all of them (program/effects.h).
+struct Effect {
+  bool is_ordered = false;   // stays in order with others that say so
+  bool is_once = false;      // is not evaluated again where its results are missing
+  bool is_distinct = false;  // is not merged with an equal one
+  bool is_kept = false;      // is not dropped though nobody reads it
+  bool is_any() const { return is_ordered || is_once || is_distinct || is_kept; }
+};
 
 class Split;  // transform/partial_eval.h
 
@@ -63,14 +73,23 @@ struct Primitive {
   const char* inlined_body = nullptr;
   // Params to print, in printing order, when not simply all of them sorted by name.
   std::vector<Param> (*printed_params)(const Params&) = nullptr;
-  // The inverse for the parser: params as printed -> params as bound.
+  // All params that an equation has, by which texts are read and programs checked: rules find what is
+  // declared here. Empty: there are none.
+  std::span<const ParamRule> param_rules = {};
+  // The inverse of `printed_params` for the parser: params as printed -> params as bound.
   Params (*parsed_params)(const Params& printed, const Types& in, const Types& out) = nullptr;
+  // The record an equation of the text has, when its params ask for another one of the same name.
+  const Primitive* (*parsed_as)(const Params&) = nullptr;
   // The number of operands; -1: any number, the type rule looks. The parser checks it.
   int arity = -1;
+  Effect effect = {};
 
   Arrays bind(const Arrays& x, Params params = {}) const;  // checks types, then evaluates or stages
   Array bind1(const Arrays& x, Params params = {}) const { return bind(x, std::move(params))[0]; }
 };
+
+// The first param that breaks its rule, as "reshape: the param new_sizes must be ..."; empty: none.
+std::string broken_param(const Primitive&, const Params&);
 
 [[noreturn]] void no_such_rule(const Primitive&, const char* rule, const char* hint = "");
 

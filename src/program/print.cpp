@@ -105,7 +105,7 @@ class Names {
   void reserve(const std::string& name) { reserved_.insert(name); }
 
   const std::string& of(const Program& p, Var v) {
-    static const std::string unknown = "?";
+    static const auto& unknown = *new const std::string("?");
     std::string* name = slot(p, v);
     if (!name) return unknown;
     while (name->empty()) {

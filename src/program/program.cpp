@@ -12,16 +12,15 @@ bool in_derivation() { return deriving; }
 InDerivation::InDerivation() : outer_(deriving) { deriving = true; }
 InDerivation::~InDerivation() { deriving = outer_; }
 
-std::shared_ptr<const void> DerivedPrograms::find(const std::string& key) const {
+std::shared_ptr<const void> DerivedPrograms::find(const Key& key) const {
   const std::lock_guard lock(mutex_);
   const auto it = made_.find(key);
   return it == made_.end() ? nullptr : it->second;
 }
 
-std::shared_ptr<const void> DerivedPrograms::insert(const std::string& key,
-                                                    std::shared_ptr<const void> made) const {
+std::shared_ptr<const void> DerivedPrograms::insert(Key key, std::shared_ptr<const void> made) const {
   const std::lock_guard lock(mutex_);
-  return made_.emplace(key, std::move(made)).first->second;  // the first one wins
+  return made_.emplace(std::move(key), std::move(made)).first->second;  // the first one wins
 }
 
 std::vector<Type> Program::in_types() const {
@@ -53,7 +52,8 @@ ProgramPtr as_body(const ProgramPtr& p) {
 
 ProgramPtr intern(const std::string& identity, ProgramPtr p) {
   static std::mutex mutex;
-  static std::unordered_map<std::string, std::vector<std::weak_ptr<const Program>>> known;
+  using Known = std::unordered_map<std::string, std::vector<std::weak_ptr<const Program>>>;
+  static Known& known = *new Known;
   if (identity.empty()) return p;
   static std::size_t sweep_at = 1024;
   const std::lock_guard lock(mutex);

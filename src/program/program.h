@@ -9,10 +9,12 @@
 // without reassociation. A finished program never changes and is shared.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "array/access.h"
@@ -48,12 +50,18 @@ class DerivedPrograms {
   DerivedPrograms() = default;
   DerivedPrograms(const DerivedPrograms&) {}
   DerivedPrograms& operator=(const DerivedPrograms&) { return *this; }
-  std::shared_ptr<const void> find(const std::string& key) const;  // null when absent
-  std::shared_ptr<const void> insert(const std::string& key, std::shared_ptr<const void>) const;
+  struct Key {
+    std::type_index type;  // of what was derived
+    bool is_inner;         // made inside another derivation
+    std::string name;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::shared_ptr<const void> find(const Key& key) const;  // of the key's type; null when absent
+  std::shared_ptr<const void> insert(Key key, std::shared_ptr<const void>) const;
 
  private:
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::shared_ptr<const void>> made_;
+  mutable std::map<Key, std::shared_ptr<const void>> made_;
 };
 
 struct Program {
@@ -90,11 +98,11 @@ class InDerivation {
   bool outer_;
 };
 
-// Runs `make` once per (program, key) and shares the result. A result that closes over traced values
+// Runs `make` once per (program, T, name) and shares the result. A result that closes over traced values
 // (member `consts`) belongs to their trace and is not kept.
 template <class T, class Make>
 std::shared_ptr<const T> derive(const Program& p, const std::string& name, const Make& make) {
-  const std::string key = in_derivation() ? name + "'" : name;
+  const DerivedPrograms::Key key{typeid(T), in_derivation(), name};
   if (auto found = p.derived.find(key)) return std::static_pointer_cast<const T>(found);
   const auto made = [&] {
     const InDerivation inside;

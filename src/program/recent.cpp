@@ -51,10 +51,27 @@ bool same(const Program& a, const Program& b) {
                      [](const Equation& x, const Equation& y) { return same(x, y); }));
 }
 
+// The latest first. A thread gives them back at its end; the one that ends the process may need them
+// again when objects of the process are destroyed, after its own.
+std::deque<ProgramPtr>& kept_by_thread() {
+  thread_local std::deque<ProgramPtr>* kept = nullptr;
+  if (kept != nullptr) return *kept;
+  kept = new std::deque<ProgramPtr>;
+  struct Last {
+    std::deque<ProgramPtr>*& kept;
+    ~Last() {
+      delete kept;
+      kept = nullptr;
+    }
+  };
+  thread_local const Last last{kept};
+  return *kept;
+}
+
 }  // namespace
 
 ProgramPtr recent(ProgramPtr p) {
-  thread_local std::deque<ProgramPtr> kept;  // the latest first
+  std::deque<ProgramPtr>& kept = kept_by_thread();
   if (!holds_programs(*p)) return p;         // nothing is derived from the others
   const auto old = std::find_if(kept.begin(), kept.end(), [&](const ProgramPtr& k) { return same(*k, *p); });
   if (old != kept.end()) {

@@ -1,14 +1,16 @@
 #include "program/trace.h"
 
-#include <algorithm>
-#include <atomic>
-#include <functional>
-#include <thread>
-
+#include "base/stack.h"
+#include "base/work.h"
 #include "program/check.h"
 #include "program/evaluate.h"
 #include "program/walk.h"
 #include "reprise/program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <thread>
 
 namespace reprise {
 namespace {
@@ -20,7 +22,9 @@ std::uint64_t this_thread() {
   return id;
 }
 
-thread_local std::vector<Trace*> open_traces;  // of this thread, outermost first
+// Of this thread, outermost first; null: none. Objects of a thread with destructors are gone when those
+// of the process are destroyed, and they may trace.
+thread_local std::vector<Trace*>* open_traces = nullptr;
 thread_local Trace* current_trace = nullptr;
 
 [[noreturn]] void leaked(const Array& a) {
@@ -39,8 +43,8 @@ thread_local Trace* current_trace = nullptr;
 
 Trace& trace_of(const Array& a) {
   const TracedVar& v = *content(a).traced();
-  for (std::size_t i = open_traces.size(); i-- > 0;) {
-    if (open_traces[i]->id() == v.trace) return *open_traces[i];
+  for (std::size_t i = open_traces == nullptr ? 0 : open_traces->size(); i-- > 0;) {
+    if ((*open_traces)[i]->id() == v.trace) return *(*open_traces)[i];
   }
   leaked(a);
 }
@@ -74,6 +78,7 @@ Arrays Primitive::bind(const Arrays& x, Params params) const {
   in.reserve(x.size());
   for (const Array& a : x) in.push_back(a.type());
   Types out = type(in, params);
+  for (const Type& t : out) element_count(t.shape);  // no size ever wraps
   if (Trace* t = target_trace(x)) return t->record(*this, x, std::move(params), std::move(out));
   return evaluate(*this, x, params, out);
 }
@@ -81,20 +86,24 @@ Arrays Primitive::bind(const Arrays& x, Params params) const {
 // ------------------------------------------------------------------------------------------ Trace
 Trace::Trace(TraceInfo info, bool current)
     : id_(next_trace_id++), info_(std::move(info)), current_(current), outer_(current_trace) {
-  open_traces.push_back(this);
+  if (open_traces == nullptr) open_traces = new std::vector<Trace*>;
+  open_traces->push_back(this);
   if (current_) current_trace = this;
 }
 Trace::~Trace() {
   seal();
 }
 void Trace::seal() {
-  const auto it = std::find(open_traces.begin(), open_traces.end(), this);
-  if (it == open_traces.end()) return;
-  open_traces.erase(it);
+  if (open_traces == nullptr || std::erase(*open_traces, this) == 0) return;
+  if (open_traces->empty()) {
+    delete open_traces;
+    open_traces = nullptr;
+  }
   if (current_) current_trace = outer_;
 }
 
 Array Trace::input(const Type& type) {
+  element_count(type.shape);
   const Var v = program_.fresh(type);
   args_.push_back(v);
   return make_traced(type, {id_, v, this_thread(), user_location()});
@@ -104,8 +113,11 @@ Atom Trace::atom(const Array& a) {
   const ArrayData& d = content(a);
   if (d.traced() && d.traced()->trace == id_) return Atom::of(d.traced()->var);
   if (d.number()) {
-    // In the linear program (never current) a promoted literal counts as a residual.
-    if (!d.number()->promoted || current_) return Atom::of(*d.number());
+    // In the linear program (never current) a promoted literal counts as a residual. In the body of a call it is a
+    // number like any other, whoever reads the body.
+    Literal number = *d.number();
+    if (current_ && info_.body) number.promoted = false;
+    if (!number.promoted || current_) return Atom::of(number);
   }
   if (d.traced()) trace_of(a);  // throws if it leaked
   const auto [it, is_new] = const_of_.try_emplace(identity(a), -1);
@@ -118,6 +130,7 @@ Atom Trace::atom(const Array& a) {
 }
 
 Arrays Trace::record(const Primitive& prim, const Arrays& x, Params&& params, Types&& types) {
+  count_work();
   Equation e;
   e.prim = &prim;
   e.in.reserve(x.size());
@@ -195,6 +208,7 @@ Array Trace::concrete_value(const Array& a, const char* what) {
   }
   for (; !value_of(wanted); ++evaluated_) {
     const Equation& e = program_.eqns[evaluated_];
+    if (e.out.empty()) continue;  // an effect: it comes when the program runs
     const AtEquation at(e.at);
     Arrays x;
     for (const Atom& in : e.in) x.push_back(in.is_var() ? *value_of(in.var) : make_number(in.literal));
@@ -216,6 +230,7 @@ Array Trace::concrete_value(const Array& a, const char* what) {
 }
 
 Traced trace(const FlatFunction& f, const Types& in, const TraceInfo& info) {
+  check_nesting(info.transform);
   Trace t(info, /*current=*/true);
   Arrays args;
   args.reserve(in.size());
@@ -258,6 +273,16 @@ Arrays eval(const Program& p, Arrays args) {
               [](const Equation& e, const Arrays& x) { return e.prim->bind(x, e.params); });
 }
 
+std::string broken_param(const Primitive& p, const Params& params) {
+  for (const ParamRule& rule : p.param_rules) {
+    const Attr* value = params.find(rule.key);
+    if (value == nullptr && (rule.otherwise == absent || rule.otherwise == unused)) continue;
+    if (value != nullptr && holds(rule.forms, *value)) continue;
+    return str(p.name, ": the param ", rule.key, " must be ", forms_text(rule.forms), ", got ",
+               value == nullptr ? "nothing" : python_text(*value));
+  }
+  return "";
+}
 void no_such_rule(const Primitive& p, const char* rule, const char* hint) {
   fail_with_hint<RuleError>(hint, p.name, ": no ", rule, " rule, got a use that needs one");
 }

@@ -46,7 +46,7 @@ void check_names(const Policy& policy, const Program& body, bool strict) {
       fail_with_hint<TypeError>(
           hint, "checkpoint: the policy names a value that does not exist, got '", name, "'");
     static std::mutex mutex;
-    static std::set<std::string> warned;
+    static auto& warned = *new std::set<std::string>;
     const std::lock_guard lock(mutex);
     if (warned.insert(policy.key() + "/" + name).second) {
       std::cerr << "reprise: warning: checkpoint: the policy names '" << name

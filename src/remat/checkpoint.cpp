@@ -46,7 +46,7 @@ Params remat_parsed(const Params& printed, const Types&, const Types&) {
   }
   const Attr* flags = printed.find("prevent_cse");
   if (const auto* text = flags ? std::get_if<std::string>(flags) : nullptr) {
-    if (auto known = flags_from_repr(*text)) {
+    if (auto known = parse_flags(*text)) {
       params = params.with("prevent_cse", OpaquePtr(std::make_shared<const FlagsParam>(*std::move(known))));
     }
   }
@@ -100,15 +100,31 @@ Program with_precision_barriers(Program p, std::size_t residuals) {
 
 struct RematSplit {
   ProgramPtr known;                // known inputs -> known outputs, residuals
-  ProgramPtr staged;               // residuals, used inputs -> unknown outputs
+  ProgramPtr staged;  // residuals, used inputs -> unknown outputs; null: the program itself
   std::size_t residuals = 0;
   std::vector<bool> used_inputs;   // by the staged part
   std::vector<bool> unknown_out;
 };
 
+// Splitting what is staged already changes nothing: no output is known, and the policy lets nothing
+// through.
+bool is_staged(const Program& p, const PolicySplit& parts) {
+  const bool all_unknown =
+      std::all_of(parts.unknown_out.begin(), parts.unknown_out.end(), [](bool u) { return u; });
+  return all_unknown && parts.residuals == 0 && is_live(p) && same_structure(parts.staged, p);
+}
+
 RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const Policy& policy) {
   PolicySplit parts = split(p, unknown, std::vector<bool>(p.in.size(), true), split_policy(policy),
                              SplitMode::by_policy);
+  RematSplit result;
+  result.unknown_out = parts.unknown_out;
+  if (is_staged(p, parts)) {
+    parts.known.eqns.clear();
+    result.known = std::make_shared<const Program>(std::move(parts.known));
+    result.used_inputs.assign(p.in.size(), true);
+    return result;
+  }
   std::vector<bool> wanted;
   for (std::size_t k = 0; k < p.out.size(); ++k) {
     if (parts.available_out[k]) wanted.push_back(parts.unknown_out[k]);
@@ -120,12 +136,10 @@ RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const 
   const auto first_input = staged.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
   std::vector<bool> known_out(parts.known.out.size() - parts.residuals, true);
   known_out.insert(known_out.end(), staged.used_inputs.begin(), first_input);
-  RematSplit result;
-  result.unknown_out = parts.unknown_out;
   result.used_inputs.assign(first_input, staged.used_inputs.end());
   result.residuals = static_cast<std::size_t>(std::count(staged.used_inputs.begin(), first_input, true));
-  result.staged = std::make_shared<const Program>(
-      keep_inputs(std::move(staged), [](std::size_t, bool used) { return used; }));
+  result.staged =
+      as_live(keep_inputs(std::move(staged), [](std::size_t, bool used) { return used; }));
   result.known = std::make_shared<const Program>(
       with_precision_barriers(dce(parts.known, known_out).program, result.residuals));
   return result;
@@ -137,8 +151,9 @@ std::shared_ptr<const RematSplit> split_by_policy(const Program& p, const std::v
                             [&] { return make_split(p, unknown, policy); });
 }
 
-Params staged_params(const Params& params, const RematSplit& parts) {
-  return params.with("jaxpr", parts.staged)
+// Of the checkpoint with the program `split` was made of.
+Params staged_params(const Params& params, const ProgramPtr& split, const RematSplit& parts) {
+  return params.with("jaxpr", parts.staged ? parts.staged : split)
       .with("differentiated", true)
       .with("prevent_cse", updated_flags(params, parts.residuals, parts.used_inputs, 0));
 }
@@ -169,11 +184,14 @@ Duals remat_linearize(const Arrays& x, const Tangents& dx, const Params& params)
     if (parts->used_inputs[i]) staged_args.push_back(args[i]);
   }
   Arrays staged;
-  if (!parts->staged->out.empty()) staged = remat_p.bind(staged_args, staged_params(params, *parts));
+  const auto& unknown_out = parts->unknown_out;
+  const bool any_unknown =
+      std::find(unknown_out.begin(), unknown_out.end(), true) != unknown_out.end();
+  if (any_unknown) staged = remat_p.bind(staged_args, staged_params(params, j->program, *parts));
   Arrays all;
   std::size_t next_known = 0, next_staged = 0;
-  for (bool unknown_out : parts->unknown_out) {
-    all.push_back(unknown_out ? staged[next_staged++] : computed[next_known++]);
+  for (bool is_unknown : unknown_out) {
+    all.push_back(is_unknown ? staged[next_staged++] : computed[next_known++]);
   }
   const std::size_t primals = j->nonzero_out.size();
   return {slice_of(all, 0, primals), spread(j->nonzero_out, all, primals)};
@@ -270,10 +288,10 @@ Batched remat_batch(const Primitive&, const Arrays& x, const Axes& axes, std::in
 }
 
 std::optional<Equation> remat_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
-  const auto live = dce_body(*body_of(e.params), used);
-  Equation shrunk = with_only(e, live->used_inputs, used);
-  shrunk.params = e.params.with("jaxpr", live->program)
-                      .with("prevent_cse", updated_flags(e.params, 0, live->used_inputs, 0));
+  const auto live = dce_body(body_of(e.params), used);
+  Equation shrunk = with_only(e, live.used_inputs, used);
+  shrunk.params = e.params.with("jaxpr", live.program)
+                      .with("prevent_cse", updated_flags(e.params, 0, live.used_inputs, 0));
   return shrunk;
 }
 
@@ -286,7 +304,8 @@ void adjust_split(const std::vector<bool>& unknown, const std::vector<bool>& ava
   staged = staged.with("differentiated", true).with("prevent_cse", updated_flags(old, 0, available, 0));
 }
 
-// Inside a recomputation a nested checkpoint is split by its own policy; its known part runs inline.
+// Where nothing is repeated, a nested checkpoint is split by its own policy; its known part, which may be all of it, runs
+// inline.
 void split_inline(const Equation& e, Split& s) {
   const std::vector<bool> unknown = s.unknown_mask(e.in);
   const auto parts = split_by_policy(*body_of(e.params), unknown, policy_of(e.params));
@@ -297,7 +316,7 @@ void split_inline(const Equation& e, Split& s) {
   const std::vector<Atom> known = s.splice_known(*parts->known, args);
   std::size_t out = 0;
   Equation staged = e;
-  staged.params = staged_params(e.params, *parts);
+  staged.params = staged_params(e.params, body_of(e.params), *parts);
   staged.in.clear();
   staged.out.clear();
   for (std::size_t k = 0; k < e.out.size(); ++k) {
@@ -311,23 +330,15 @@ void split_inline(const Equation& e, Split& s) {
   for (std::size_t i = 0; i < e.in.size(); ++i) {
     if (parts->used_inputs[i]) staged.in.push_back(e.in[i]);
   }
-  s.add_staged(std::move(staged));
+  if (!staged.out.empty()) s.add_staged(std::move(staged));
   for (std::size_t k = 0; k < e.out.size(); ++k) {
     if (parts->unknown_out[k]) s.set(e.out[k], true, true);
   }
 }
 
 void remat_partial_eval(const Equation& e, Split& s) {
-  if (s.mode() == SplitMode::by_policy) {
-    split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
-    return;
-  }
-  const std::vector<bool> unknown = s.unknown_mask(e.in);
-  if (std::none_of(unknown.begin(), unknown.end(), [](bool u) { return u; })) {
-    s.split_plain(e);
-  } else {
-    split_inline(e, s);
-  }
+  if (s.mode() == SplitMode::by_policy) split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
+  else split_inline(e, s);
 }
 
 }  // namespace
@@ -383,6 +394,15 @@ SplitPolicy split_policy(const Policy& policy) {
   return {decide, policy.key()};
 }
 
+namespace {
+
+constexpr ParamRule remat_rules[] = {{"differentiated", form::flag, "False"},
+                                      {"jaxpr", form::program},
+                                      {"policy", form::none | form::text | form::object, "None"},
+                                      {"prevent_cse", form::flag | form::object, "True"}};
+
+}  // namespace
+
 constinit const Primitive remat_p{.name = "remat2",
                                   .kind = Kind::call,
                                   .type = remat_type,
@@ -393,6 +413,7 @@ constinit const Primitive remat_p{.name = "remat2",
                                   .batch = remat_batch,
                                   .partial_eval = remat_partial_eval,
                                   .dce = remat_dce,
+                                  .param_rules = remat_rules,
                                   .parsed_params = remat_parsed};
 
 }  // namespace reprise

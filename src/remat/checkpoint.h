@@ -34,9 +34,8 @@ struct FlagsParam : OpaqueParam {
   std::string text() const override;
 };
 
-// The inverse of their texts in programs; null for a policy whose text does not tell what it saves.
+// The inverse of its text in programs; null for a policy whose text does not tell what it saves.
 std::optional<Policy> policy_from_repr(std::string_view repr);
-std::optional<std::vector<bool>> flags_from_repr(std::string_view repr);
 
 // Of a checkpoint equation; a TypeError when only the text of a program knows the policy.
 Policy policy_of(const Params&);

@@ -50,10 +50,11 @@ Policy make(std::string text, std::string repr, std::string key, std::vector<std
   return Policy(std::make_shared<const PolicyImpl>(PolicyImpl{std::move(decide), std::move(text), std::move(repr),
                                                               std::move(key), std::move(names), std::move(any_of)}));
 }
-// The same text means the same policy.
-Policy make_value(const std::string& text, std::string repr, std::vector<std::string> names,
-                  std::function<Policy::Answer(const EquationInfo&)> decide) {
-  return make(text, std::move(repr), text, std::move(names), std::move(decide));
+// The key of a policy that is its kind and these names, which may hold any character: each stands behind its length.
+std::string key_of(const char* kind, const std::vector<std::string>& names) {
+  std::string key = kind;
+  for (const std::string& n : names) key += reprise::str(":", n.size(), ":", n);
+  return key + ";";
 }
 Policy::Answer when(bool save) { return save ? Policy::Answer(Saveable{}) : Policy::Answer(Recompute{}); }
 bool saves(const Policy::Answer& a) { return !std::holds_alternative<Recompute>(a); }
@@ -143,26 +144,29 @@ Policy operator!(const Policy& a) {
 namespace checkpoint_policies {
 
 Policy save_only_these_names_list(Names names) {
-  return make_value("save_only_these_names(" + quoted(names) + ")",
-                    "SaveOnlyTheseNames(saveable_names=" + frozenset(names) + ")", names,
-                    [names](const EquationInfo& e) {
-                      return when(e.primitive == "name" && contains(names, e.name));
-                    });
+  return make("save_only_these_names(" + quoted(names) + ")",
+              "SaveOnlyTheseNames(saveable_names=" + frozenset(names) + ")",
+              key_of("save_only_these_names", names), names,
+              [names](const EquationInfo& e) {
+                return when(e.primitive == "name" && contains(names, e.name));
+              });
 }
 Policy save_any_names_but_these_list(Names names) {
-  return make_value("save_any_names_but_these(" + quoted(names) + ")",
-                    "SaveAnyNamesButThese(names=" + frozenset(names) + ")", names,
-                    [names](const EquationInfo& e) {
-                      return when(e.primitive == "name" && !contains(names, e.name));
-                    });
+  return make("save_any_names_but_these(" + quoted(names) + ")",
+              "SaveAnyNamesButThese(names=" + frozenset(names) + ")",
+              key_of("save_any_names_but_these", names), names,
+              [names](const EquationInfo& e) {
+                return when(e.primitive == "name" && !contains(names, e.name));
+              });
 }
 Policy save_anything_except_these_names_list(Names names) {
-  return make_value("save_anything_except_these_names(" + quoted(names) + ")",
-                    "<function save_anything_except_these_names.<locals>.<lambda> at 0xXXXXXXXXXXXX>", names,
-                    [names](const EquationInfo& e) {
-                      const auto excluded = [&](const std::string& n) { return contains(names, n); };
-                      return when(std::none_of(e.output_names.begin(), e.output_names.end(), excluded));
-                    });
+  return make("save_anything_except_these_names(" + quoted(names) + ")",
+              "<function save_anything_except_these_names.<locals>.<lambda> at 0xXXXXXXXXXXXX>",
+              key_of("save_anything_except_these_names", names), names,
+              [names](const EquationInfo& e) {
+                const auto excluded = [&](const std::string& n) { return contains(names, n); };
+                return when(std::none_of(e.output_names.begin(), e.output_names.end(), excluded));
+              });
 }
 
 Policy save_from_both_policies(const Policy& a, const Policy& b) {
@@ -181,12 +185,12 @@ Policy save_from_both_policies(const Policy& a, const Policy& b) {
 }
 
 Policy offload_dot_with_no_batch_dims(const std::string& src, const std::string& dst) {
-  return make_value("offload_dot_with_no_batch_dims('" + src + "', '" + dst + "')",
-                    factory_repr("offload_dot_with_no_batch_dims"), {},
-                    [=](const EquationInfo& e) -> Policy::Answer {
-                      if (is_plain_dot(e)) return Offloadable{src, dst};
-                      return Recompute{};
-                    });
+  return make("offload_dot_with_no_batch_dims('" + src + "', '" + dst + "')",
+              factory_repr("offload_dot_with_no_batch_dims"), key_of("offload_dot_with_no_batch_dims", {src, dst}), {},
+              [=](const EquationInfo& e) -> Policy::Answer {
+                if (is_plain_dot(e)) return Offloadable{src, dst};
+                return Recompute{};
+              });
 }
 
 Policy save_and_offload_only_these_names(const SaveAndOffload& o) {
@@ -201,26 +205,28 @@ Policy save_and_offload_only_these_names(const SaveAndOffload& o) {
   const std::string text = "save_and_offload_only_these_names(saved=[" + quoted(o.names_which_can_be_saved) +
                            "], offloaded=[" + quoted(o.names_which_can_be_offloaded) + "], '" +
                            o.offload_src + "', '" + o.offload_dst + "')";
-  return make_value(text, factory_repr("save_and_offload_only_these_names"), all,
-                    [o](const EquationInfo& e) -> Policy::Answer {
-                      if (e.primitive != "name") return Recompute{};
-                      if (contains(o.names_which_can_be_saved, e.name)) return Saveable{};
-                      if (contains(o.names_which_can_be_offloaded, e.name)) {
-                        return Offloadable{o.offload_src, o.offload_dst};
-                      }
-                      return Recompute{};
-                    });
+  const std::string key = key_of("save", o.names_which_can_be_saved) + key_of("offload", o.names_which_can_be_offloaded) +
+                          key_of("from", {o.offload_src, o.offload_dst});
+  return make(text, factory_repr("save_and_offload_only_these_names"), key, all,
+              [o](const EquationInfo& e) -> Policy::Answer {
+                if (e.primitive != "name") return Recompute{};
+                if (contains(o.names_which_can_be_saved, e.name)) return Saveable{};
+                if (contains(o.names_which_can_be_offloaded, e.name)) {
+                  return Offloadable{o.offload_src, o.offload_dst};
+                }
+                return Recompute{};
+              });
 }
 
 Policy bytes_at_least(std::size_t bytes) {
   const std::string text = str("bytes_at_least(", bytes, ")");
-  return make_value(text, function_repr(text), {},
-                    [bytes](const EquationInfo& e) { return when(e.output_bytes() >= bytes); });
+  return make(text, function_repr(text), text, {},
+              [bytes](const EquationInfo& e) { return when(e.output_bytes() >= bytes); });
 }
 Policy bytes_at_most(std::size_t bytes) {
   const std::string text = str("bytes_at_most(", bytes, ")");
-  return make_value(text, function_repr(text), {},
-                    [bytes](const EquationInfo& e) { return when(e.output_bytes() <= bytes); });
+  return make(text, function_repr(text), text, {},
+              [bytes](const EquationInfo& e) { return when(e.output_bytes() <= bytes); });
 }
 
 }  // namespace checkpoint_policies

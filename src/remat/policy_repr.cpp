@@ -1,8 +1,6 @@
 // Policies from the text of a program, where they stand as Python prints them.
 #include "remat/checkpoint.h"
 
-#include <algorithm>
-
 namespace reprise {
 namespace {
 
@@ -40,11 +38,11 @@ std::optional<policies::Names> names_in(std::string_view text) {
 }  // namespace
 
 std::optional<Policy> policy_from_repr(std::string_view repr) {
-  for (const Policy& p : {policies::dots_saveable, policies::dots_with_no_batch_dims_saveable}) {
+  // A function, as newer JAX has them all, is printed with its address, which is another one in every
+  // process.
+  for (const Policy& p : {policies::dots_saveable, policies::dots_with_no_batch_dims_saveable,
+                          policies::everything_saveable, policies::nothing_saveable}) {
     if (repr == p.jax_repr()) return p;
-  }
-  // A function is printed with its address, which is another one in every process.
-  for (const Policy& p : {policies::everything_saveable, policies::nothing_saveable}) {
     if (between(repr, "<function " + p.str() + " at 0x", ">")) return p;
   }
   if (const auto set = between(repr, "SaveOnlyTheseNames(saveable_names=", ")")) {
@@ -55,23 +53,6 @@ std::optional<Policy> policy_from_repr(std::string_view repr) {
       return policies::save_any_names_but_these_list(*std::move(names));
   }
   return std::nullopt;
-}
-
-// (True, False, True)
-std::optional<std::vector<bool>> flags_from_repr(std::string_view repr) {
-  const auto list = between(repr, "(", ")");
-  if (!list) return std::nullopt;
-  std::vector<bool> flags;
-  std::string_view rest = *list;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find_first_of(", \n"));
-    if (word == "True" || word == "False")
-      flags.push_back(word == "True");
-    else if (!word.empty())
-      return std::nullopt;
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-  }
-  return flags;
 }
 
 }  // namespace reprise

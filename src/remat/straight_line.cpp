@@ -5,6 +5,7 @@
 #include "control/body.h"
 #include "control/records.h"
 #include "control/scan.h"
+#include "control/while.h"
 #include "ops/lax.h"
 #include "program/walk.h"
 #include "remat/checkpoint.h"
@@ -48,26 +49,22 @@ Arrays open_cond(const Arrays& x, const Params& params) {
   return open(*branches[static_cast<std::size_t>(i)], slice_of(x, 1, x.size()));
 }
 
-Arrays open_while(const Arrays& x, const Params& params) {
-  const auto cond_consts = static_cast<std::size_t>(params.get<std::int64_t>("cond_nconsts"));
-  const auto body_consts = static_cast<std::size_t>(params.get<std::int64_t>("body_nconsts"));
-  const Program &cond = *params.get<ProgramPtr>("cond_jaxpr"), &body = *params.get<ProgramPtr>("body_jaxpr");
-  const Arrays for_cond = slice_of(x, 0, cond_consts);
-  const Arrays for_body = slice_of(x, cond_consts, cond_consts + body_consts);
-  Arrays carry = slice_of(x, cond_consts + body_consts, x.size());
+Arrays open_while(const Arrays& x, const WhileLoop& l) {
+  const Arrays for_cond = slice_of(x, 0, l.cond_consts), for_body = slice_of(x, l.cond_consts, l.first_carry());
+  Arrays carry = slice_of(x, l.first_carry(), x.size());
   for (;;) {
-    const Array more = concrete(open(cond, concat(for_cond, carry))[0], "while_loop");
-    if (!*elements<bool>(more)) return carry;
-    carry = open(body, concat(for_body, carry));
+    const Array more = open(*l.cond, concat(for_cond, carry))[0];
+    const Array any = concrete(l.is_mapped() ? any_more(more) : more, "while_loop");
+    if (!*elements<bool>(any)) return carry;
+    const Arrays next = open(*l.body, concat(for_body, carry));
+    carry = l.is_mapped() ? where_more(more, next, carry) : next;
   }
 }
-
-bool is_mapped(const Params& loop) { return loop.get<ProgramPtr>("cond_jaxpr")->out_types()[0].ndim() > 0; }
 
 Arrays open_equation(const Equation& e, const Arrays& x) {
   if (e.prim == &scan_p) return open_scan(x, e.params);
   if (e.prim == &cond_p) return open_cond(x, e.params);
-  if (e.prim == &while_p && !is_mapped(e.params)) return open_while(x, e.params);
+  if (e.prim == &while_p) return open_while(x, loop_of(e.params));
   if (e.prim == &remat_p) return open(*e.params.get<ProgramPtr>("jaxpr"), x);
   if (e.prim->inlined_body) return open(*e.params.get<ProgramPtr>(e.prim->inlined_body), x);
   return e.prim->bind(x, e.params);

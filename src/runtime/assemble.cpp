@@ -6,12 +6,14 @@
 #include "base/dtype.h"
 #include "codegen/conv_spec.h"
 #include "codegen/equation_code.h"
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
 #include "plan/relay.h"
 #include "plan/transfers.h"
 #include "program/primitive.h"
+#include "runtime/checkpointed_code.h"
 #include "runtime/products.h"
 #include "runtime/relay.h"
 #include "runtime/threads.h"
@@ -54,7 +56,6 @@ class Assembler {
     std::vector<std::optional<std::size_t>> stacks;  // of carried values: the stacked output that holds all of them
     std::vector<plan::CarriedRoots> carried;
     std::size_t scratch_bytes = 0, host_bytes = 0;
-    std::size_t library_bytes = 0;
     // Of a relay: its steps, each with scratch memory for one thread, and the memory of a thread.
     std::vector<Prepared> parts;
     plan::MemoryPlan slice;
@@ -110,7 +111,6 @@ class Assembler {
 
   std::shared_ptr<const Code> finish() {
     code_.memory = plan::plan_memory(s_, memory_request());
-    for (const Prepared& p : prepared_) code_.memory.library_bytes = std::max(code_.memory.library_bytes, p.library_bytes);
     code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
                                              (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
@@ -144,7 +144,7 @@ class Assembler {
       }
       if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
     }
-    const auto compiled = codegen::compile_kernels(kernels);
+    const auto compiled = options_.only_memory ? codegen::plan_kernels(kernels) : codegen::compile_kernels(kernels);
     for (std::size_t k = 0; k < owners.size(); ++k) {
       Prepared& p = *owners[k];
       p.kernel = compiled[k];
@@ -183,7 +183,6 @@ class Assembler {
     p.product = make_product(matmul_spec(s_, step), code_.threads);
     const bool one_call = p.product.parts.size() == 1;
     p.scratch_bytes = p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
-    if (one_call) p.library_bytes = p.product.parts[0].second->hidden_bytes();
     if (p.product.wakes_threads) code_.is_fine = false;
     code_.is_shareable |= !one_call;
   }
@@ -202,8 +201,7 @@ class Assembler {
     if (!spec) return;
     p.convolution = codegen::make_convolution(*spec, code_.threads);
     p.scratch_bytes = p.convolution->scratch_bytes();
-    p.library_bytes = p.convolution->hidden_bytes();
-    code_.is_fine = false;  // the library brings its own threads
+    code_.is_fine = false;  // it shares itself among threads
   }
   void prepare_loop(Prepared& p, const Step& step, const LoopStep& l) {
     AssembleOptions inside = options_;
@@ -212,10 +210,19 @@ class Assembler {
     for (const auto& body : l.bodies) {
       p.bodies.push_back(assemble(body, inside));
       p.host_bytes = std::max(p.host_bytes, p.bodies.back()->memory.host_bytes);
-      p.library_bytes = std::max(p.library_bytes, p.bodies.back()->memory.library_bytes);
       code_.uses_host |= p.bodies.back()->uses_host;
       code_.is_fine &= p.bodies.back()->is_fine;
       code_.is_shareable |= p.bodies.back()->is_shareable;
+    }
+    if (is_checkpointed(l.eqn->prim)) {
+      CheckpointedMemory m = checkpointed_memory(s_, step, *l.eqn, p.bodies, arena_of(p), options_.in_place);
+      p.scratch_bytes = m.scratch_bytes;
+      p.in_place = std::move(m.in_place);
+      p.carried = std::move(m.carried);
+      if (!has_checkpoints_on_host(s_, *l.eqn)) return;
+      code_.uses_host = true;
+      code_.is_fine = false;
+      return;
     }
     p.scratch_bytes = arena_of(p);
     if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
@@ -379,10 +386,14 @@ class Assembler {
   Instruction instruction(std::size_t i, const LoopStep& l) const {
     if (l.eqn->prim == &scan_p) return scan(i, *l.eqn);
     if (l.eqn->prim == &cond_p) return cond(i, *l.eqn);
+    if (is_checkpointed(l.eqn->prim)) return checkpointed(i, *l.eqn);
     return while_loop(i, *l.eqn);
   }
-  static constexpr std::int64_t steps_worth_gathering = 128;
-  static bool gathers(const Code& body) { return body.is_fine && body.is_shareable && body.threads > 1; }
+  Instruction checkpointed(std::size_t i, const Equation& e) const {
+    const LoopPlaces places{[&](std::size_t k) { return ref(s_.steps[i].operands[k]); }, [&](std::size_t k) { return ref(e.out[k]); },
+                            [&](std::size_t more) { return scratch(i, more); }, host_scratch(i)};
+    return checkpointed_code(s_, e, prepared_[i].bodies, arena_of(prepared_[i]), prepared_[i].in_place, places);
+  }
   static std::uint32_t input_slot(std::size_t k) { return static_cast<std::uint32_t>(first_argument_slot + k); }
 
   // Bodies' arenas first, then the second places of carried values.

@@ -39,7 +39,7 @@ struct RunKernel {
   Ref scratch, sums;
   bool in_place = false;  // the first result lies in the place of the first operand
 };
-// A product as one call of a library that brings its own threads, or in parts of one thread each.
+// A product as one call that shares its parts among threads, or in parts of one thread each.
 struct RunMatmul {
   struct Part {
     std::shared_ptr<const codegen::Matmul> matmul;
@@ -122,6 +122,51 @@ struct RunWhile {
   Ref predicate, arena, host;
   bool gathers = false;
 };
+// Checkpoints of a carry on disk: rows of a value on the host, or in memory where the plan has it. They come and go by way
+// of a place in memory that holds one of them.
+struct RunDisk {
+  struct Rows {
+    Ref at;
+    bool on_host = false;
+  };
+  Rows kept, own;  // as the loop found them, and where it puts others: the same place or not
+  Ref staging;
+  std::size_t bytes = 0;
+};
+// The forward pass of a loop with checkpoints; a body's inputs are (consts, carry, xs), its outputs (carry, ys).
+struct RunForward {
+  std::shared_ptr<const Code> condition, body;  // condition: of a loop of unknown length
+  std::optional<std::int64_t> length;
+  bool reverse = false;
+  std::int64_t checkpoints = 1, disk = 0;
+  std::vector<RunScan::Input> condition_consts, consts, xs, ys;
+  struct Carry {
+    Ref initial, result, last, checkpoints;  // steps write to result and last in turns
+    std::size_t bytes = 0;
+  };
+  std::vector<Carry> carries;
+  std::vector<RunDisk> on_disk;  // of each carry, where some are
+  Ref steps, states, predicate, arena, host;
+  bool gathers = false;
+};
+// Its reversal; inputs of `step` are (consts, carry, xs, back, cts), of which `advance` has the first three.
+struct RunReverse {
+  std::shared_ptr<const Code> advance, step;
+  std::optional<std::int64_t> length;
+  bool reverse = false;
+  std::int64_t checkpoints = 1, disk = 0;
+  std::vector<std::int64_t> kept;  // of a known length: the states in the slots
+  std::vector<RunScan::Input> consts, xs, cts, outputs;
+  struct Carry {
+    Ref initial, kept_checkpoints, checkpoints, kept_last, last, spare;
+    std::size_t bytes = 0;
+  };
+  std::vector<Carry> carries;
+  std::vector<RunDisk> on_disk;
+  std::vector<RunScan::Carry> back;
+  Ref steps, states, arena, host;
+  bool gathers = false;
+};
 struct RunTransfer {
   plan::Transfer what = plan::Transfer::begin_write;
   Ref device, host;
@@ -129,7 +174,8 @@ struct RunTransfer {
   std::size_t number = 0;  // of the pair that begins and ends it
 };
 
-using Instruction = std::variant<RunKernel, RunMatmul, RunRelay, RunConv, RunEval, RunScan, RunCond, RunWhile, RunTransfer>;
+using Instruction = std::variant<RunKernel, RunMatmul, RunRelay, RunConv, RunEval, RunScan, RunCond, RunWhile, RunForward, RunReverse,
+                                 RunTransfer>;
 
 struct Code {
   std::shared_ptr<const plan::Schedule> schedule;
@@ -142,6 +188,10 @@ struct Code {
   std::size_t transfers = 0;  // pairs of instructions
   bool uses_host = false;     // bodies of loops included
 };
+
+// Whether threads stay awake through a loop: its steps are small, and many enough.
+inline constexpr std::int64_t steps_worth_gathering = 128;
+inline bool gathers(const Code& body) { return body.is_fine && body.is_shareable && body.threads > 1; }
 
 // Called after every instruction of the outermost program.
 using Observer = std::function<void(std::size_t instruction, std::byte* const* slots)>;

@@ -1,7 +1,10 @@
+#include "runtime/eager.h"
+
 #include <algorithm>
 #include <mutex>
-#include <unordered_map>
 
+#include "base/machine.h"
+#include "base/recent_cache.h"
 #include "ops/conv.h"
 #include "ops/records.h"
 #include "program/evaluate.h"
@@ -9,9 +12,6 @@
 
 namespace reprise {
 namespace {
-
-// From here on the evaluator takes longer than compiling once does.
-constexpr std::int64_t many_elements = 1 << 17, many_products = 1 << 20;
 
 std::int64_t most_elements(const Types& types) {
   std::int64_t n = 0;
@@ -38,16 +38,17 @@ std::int64_t convolution_products(const Arrays& x, const Params& params, const T
 
 bool is_large(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
   switch (prim.kind) {
-    case Kind::elementwise: return std::max(most_elements(x), most_elements(out)) >= many_elements;
-    case Kind::dot: return products(x, params, out[0]) >= many_products;
-    case Kind::conv: return convolution_products(x, params, out[0]) >= many_products;
-    case Kind::index: return most_elements(out) >= many_elements;  // what is only looked into does not count
-    case Kind::shape: return &prim == &transpose_p && most_elements(out) >= many_elements;  // the others are mere copies
+    case Kind::elementwise: return std::max(most_elements(x), most_elements(out)) >= machine::elements_worth_compiling;
+    case Kind::dot: return products(x, params, out[0]) >= machine::work_worth_compiling;
+    case Kind::conv: return convolution_products(x, params, out[0]) >= machine::work_worth_compiling;
+    case Kind::index: return most_elements(out) >= machine::elements_worth_compiling;  // what is only looked into does not count
+    case Kind::shape: return &prim == &transpose_p && most_elements(out) >= machine::elements_worth_compiling;  // the others are mere copies
     // The evaluator adds in a more careful order, and nearly as fast as memory can be read.
-    case Kind::reduce: return &prim != &reduce_sum_p && most_elements(x) >= many_elements;
+    case Kind::reduce: return &prim != &reduce_sum_p && most_elements(x) >= machine::elements_worth_compiling;
     case Kind::constant:
     case Kind::call:
-    case Kind::name: return false;
+    case Kind::name:
+    case Kind::effect: return false;
   }
   return false;
 }
@@ -70,8 +71,8 @@ Program program_of(const Primitive& prim, const Arrays& x, const Params& params,
   return p;
 }
 
-// Null: the evaluator would do it inside as well.
-std::shared_ptr<const Executable> compiled(const Program& p) {
+// Null: the evaluator would do it inside as well, or the process ends.
+std::shared_ptr<const Executable> compiled(const Program& p) try {
   auto executable = compile(p);
   const auto& all = executable->code().instructions;
   const bool evaluates = std::any_of(all.begin(), all.end(), [&](const Instruction& i) {
@@ -79,35 +80,63 @@ std::shared_ptr<const Executable> compiled(const Program& p) {
     return step != nullptr && step->eqn->prim == p.eqns[0].prim;
   });
   return evaluates ? nullptr : executable;
+} catch (const RuntimeError&) {
+  if (codegen::compiler_is_gone()) return nullptr;
+  throw;
+}
+
+struct Key {
+  std::size_t hash;
+  std::shared_ptr<const Program> program;
+  bool operator==(const Key& other) const {
+    return hash == other.hash && same_structure(*program, *other.program);
+  }
+};
+struct KeyHash {
+  std::size_t operator()(const Key& key) const { return key.hash; }
+};
+Key key_of(Program p) {
+  const Equation& e = p.eqns[0];
+  std::size_t hash = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
+  for (const Type& t : p.types) {
+    for (std::int64_t d : t.shape) hash = hash * 1000003 + static_cast<std::size_t>(d);
+  }
+  return {hash, std::make_shared<const Program>(std::move(p))};
+}
+
+// Code of single operations. Whoever computes with ever new shapes compiles for each; only the last ones stay.
+struct EagerCode {
+  std::mutex mutex;
+  RecentCache<Key, Executable, KeyHash> recent{256};
+};
+EagerCode& eager_code() {
+  static EagerCode& code = *new EagerCode;  // outlives whoever computes at exit
+  return code;
 }
 
 std::shared_ptr<const Executable> code_for(Program p) {
-  constexpr std::size_t most = 4096;
-  struct Known {
-    Program program;
-    std::shared_ptr<const Executable> code;
-  };
-  static std::mutex mutex;
-  static auto& known = *new std::unordered_multimap<std::size_t, Known>;  // outlives whoever computes at exit
-  const Equation& e = p.eqns[0];
-  std::size_t key = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
-  for (const Type& t : p.types) {
-    for (std::int64_t d : t.shape) key = key * 1000003 + static_cast<std::size_t>(d);
-  }
+  EagerCode& all = eager_code();
+  const Key key = key_of(std::move(p));
   {
-    const std::lock_guard lock(mutex);
-    const auto [first, last] = known.equal_range(key);
-    const auto found = std::find_if(first, last, [&](const auto& k) { return same_structure(k.second.program, p); });
-    if (found != last) return found->second.code;
+    const std::lock_guard lock(all.mutex);
+    if (const auto found = all.recent.find(key)) return *found;
   }
-  const auto code = compiled(p);
-  const std::lock_guard lock(mutex);
-  if (known.size() >= most) known.clear();
-  known.emplace(key, Known{std::move(p), code});
+  auto code = compiled(*key.program);
+  const std::lock_guard lock(all.mutex);
+  all.recent.add(key, code);
   return code;
 }
 
 }  // namespace
+
+void release_eager_code() {
+  const std::lock_guard lock(eager_code().mutex);
+  eager_code().recent.clear();
+}
+std::size_t eager_code_count() {
+  const std::lock_guard lock(eager_code().mutex);
+  return eager_code().recent.size();
+}
 
 Arrays evaluate(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
   if (is_large(prim, x, params, out)) {

@@ -132,10 +132,14 @@ class Fuser {
     std::get<DotStep>(step.what).has_bias = true;
     replace_result(step, result, row.root);
     const codegen::MatmulSpec spec = matmul_spec(s_, step);
-    if (spec.result != Dtype::f32 || spec.c_strides.back() != 1 || !is_row(k, row, spec.n) || !by_library(spec)) return false;
+    if (!takes_sums(spec) || spec.c_strides.back() != 1 || !is_row(k, row, spec.n) || !is_one_call(spec)) return false;
     step.operands.push_back({row.root, row.offset, {spec.n}, {1}});
     s_.steps[i] = std::move(step);
     return true;
+  }
+  // Something may be added before the result is rounded.
+  static bool takes_sums(const codegen::MatmulSpec& spec) {
+    return codegen::can_tile(spec) || (spec.result == Dtype::f32 && is_one_call(spec));
   }
   // The same n neighbours at every row.
   static bool is_row(const Kernel& k, const Load& l, std::int64_t n) {
@@ -161,7 +165,7 @@ class Fuser {
     std::get<DotStep>(sum.what).accumulates = true;
     replace_result(sum, result, result.root);
     const codegen::MatmulSpec spec = matmul_spec(s_, sum);
-    if (!is_whole(k, other) || !(by_library(spec) ? spec.result == Dtype::f32 : codegen::can_tile(spec)) || before_[i]) return false;
+    if (!is_whole(k, other) || !takes_sums(spec) || before_[i]) return false;
     s_.steps[i] = std::move(sum);
     before_[i] = copy(k, other);
     return true;

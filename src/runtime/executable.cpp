@@ -12,8 +12,9 @@
 
 namespace reprise {
 
-Executable::Executable(std::shared_ptr<const Code> code, std::string spill_directory)
-    : code_(std::move(code)), spill_directory_(std::move(spill_directory)), timed_(pass_is_timed("run")) {
+Executable::Executable(std::shared_ptr<const Code> code, std::string spill_directory,
+                       std::shared_ptr<const BudgetOutcome> budget)
+    : code_(std::move(code)), spill_directory_(std::move(spill_directory)), budget_(std::move(budget)), timed_(pass_is_timed("run")) {
   const Program& program = *code_->schedule->program;
   const plan::MemoryPlan& memory = code_->memory;
   std::vector<Type> types;

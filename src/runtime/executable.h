@@ -3,6 +3,7 @@
 
 #include <atomic>
 
+#include "runtime/budget.h"
 #include "runtime/code.h"
 
 namespace reprise {
@@ -10,7 +11,8 @@ namespace reprise {
 class Executable {
  public:
   // Offloaded values go to a file in the directory; empty: they stay in memory.
-  explicit Executable(std::shared_ptr<const Code> code, std::string spill_directory = {});
+  explicit Executable(std::shared_ptr<const Code> code, std::string spill_directory = {},
+                      std::shared_ptr<const BudgetOutcome> budget = nullptr);
   // One value per input of the program; throws what evaluation throws, RuntimeError without memory or when
   // an offloaded value could not be written or read back.
   // A donated argument that is the last handle of its memory is overwritten, any other is copied first:
@@ -18,6 +20,7 @@ class Executable {
   Arrays run(Arrays args, const Observer* observer = nullptr) const;
 
   const Code& code() const { return *code_; }
+  const BudgetOutcome* budget() const { return budget_.get(); }  // null: none was asked for
   std::size_t copied_donations() const { return copied_donations_.load(std::memory_order_relaxed); }  // in all runs so far
 
  private:
@@ -31,6 +34,7 @@ class Executable {
   std::vector<std::size_t> first_outputs_;  // of each output, the first one that is the same memory
   std::vector<std::size_t> own_outputs_;    // of each buffer that is an output's own, that output
   std::string spill_directory_;
+  std::shared_ptr<const BudgetOutcome> budget_;
   mutable std::atomic<std::size_t> copied_donations_{0};
   bool timed_;  // REPRISE_TIME=run: every call reports the time of each instruction
 };

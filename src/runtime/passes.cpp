@@ -1,28 +1,66 @@
 #include "runtime/passes.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <string_view>
-
+#include "base/error.h"
 #include "program/check.h"
 #include "program/print.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+#include <string_view>
 
 namespace reprise {
 namespace {
 
-bool listed(const char* variable, std::string_view name) {
+thread_local PassTimes* watching = nullptr;
+
+// In the order in which they run.
+constexpr std::string_view passes[] = {
+    "inline", "one_predicate",    "open_tangents", "open_mergeable", "simplify", "cse", "open",
+    "dce",    "split_reductions", "keep_loops",     "keep",     "expand", "convolutions",
+    "budget", "hoist",  "schedule",         "fuse",           "epilogue", "in_place", "assemble",
+    "relay",  "run"};
+
+bool is_pass(std::string_view name) { return std::ranges::find(passes, name) != std::end(passes); }
+
+// Calls visit with every name in the variable's list.
+template <class Visit>
+void for_each_name(const char* variable, const Visit& visit) {
   const char* value = std::getenv(variable);
-  if (value == nullptr) return false;
-  std::string_view list = value;
+  std::string_view list = value == nullptr ? "" : value;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    if (list.substr(0, comma) == name || list.substr(0, comma) == "all") return true;
+    visit(list.substr(0, comma));
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
-  return false;
+}
+
+bool listed(const char* variable, std::string_view name) {
+  if (!is_pass(name)) fail<InternalError>("passes: '", name, "' is not in the list of passes");
+  bool found = false;
+  for_each_name(variable, [&](std::string_view n) { found = found || n == name || n == "all"; });
+  return found;
+}
+
+std::string all_passes() {
+  std::string text = "all";
+  for (const std::string_view name : passes) text.append(", ").append(name);
+  return text;
 }
 
 }  // namespace
+
+void check_pass_names() {
+  for (const char* variable : {"REPRISE_DISABLE", "REPRISE_DUMP", "REPRISE_TIME"}) {
+    for_each_name(variable, [&](std::string_view name) {
+      if (name == "all" || is_pass(name)) return;
+      fail_with_hint<TypeError>("the names are " + all_passes(), variable,
+                                ": no pass has this name, got '", name, "'");
+    });
+  }
+}
 
 bool pass_is_disabled(const char* name) { return listed("REPRISE_DISABLE", name); }
 
@@ -30,10 +68,22 @@ bool pass_is_dumped(const char* name) { return listed("REPRISE_DUMP", name); }
 
 bool pass_is_timed(const char* name) { return listed("REPRISE_TIME", name); }
 
+PassTimes::PassTimes() : outer_(watching) { watching = this; }
+PassTimes::~PassTimes() { watching = outer_; }
+void PassTimes::add(const char* name, double seconds) {
+  const auto same =
+      std::find_if(all_.begin(), all_.end(), [&](const auto& p) { return p.first == name; });
+  if (same == all_.end())
+    all_.emplace_back(name, seconds);
+  else
+    same->second += seconds;
+}
+
 PassTimer::PassTimer(const char* name) : name_(name), begin_(std::chrono::steady_clock::now()) {}
 PassTimer::~PassTimer() {
-  if (!pass_is_timed(name_)) return;
   const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin_;
+  if (watching != nullptr) watching->add(name_, taken.count() / 1000);
+  if (!pass_is_timed(name_)) return;
   std::fprintf(stderr, "reprise: %-16s %9.3f ms\n", name_, taken.count());
 }
 

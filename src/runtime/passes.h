@@ -2,18 +2,36 @@
 // Each variable is a comma-separated list of pass names, or "all".
 #pragma once
 
+#include "program/program.h"
+
 #include <chrono>
 #include <string>
-
-#include "program/program.h"
+#include <utility>
+#include <vector>
 
 namespace reprise {
 
+void check_pass_names();  // a TypeError for a name in the variables that no pass has
 bool pass_is_disabled(const char* name);
 bool pass_is_dumped(const char* name);
 bool pass_is_timed(const char* name);
 
-// Measures one pass and reports it to standard error when asked to.
+// Seconds of the passes that run on this thread while it stands, in the order of their first runs.
+class PassTimes {
+ public:
+  PassTimes();
+  ~PassTimes();
+  PassTimes(const PassTimes&) = delete;
+  PassTimes& operator=(const PassTimes&) = delete;
+  void add(const char* name, double seconds);
+  const std::vector<std::pair<std::string, double>>& all() const { return all_; }
+
+ private:
+  PassTimes* outer_;
+  std::vector<std::pair<std::string, double>> all_;
+};
+
+// Measures one pass and reports it: to PassTimes, and to standard error when asked to.
 class PassTimer {
  public:
   explicit PassTimer(const char* name);

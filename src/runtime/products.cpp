@@ -2,19 +2,20 @@
 
 #include <algorithm>
 
+#include "base/machine.h"
 #include "codegen/loop_dot.h"
 #include "codegen/tiled_dot.h"
 #include "plan/dot.h"
 #include "plan/memory.h"
+#include "runtime/threads.h"
 
 namespace reprise {
 namespace {
 
-// Multiply-adds from which it pays to make a part of its own. Parts depend on the shape alone, so that bits are the same
-// with any number of threads.
-constexpr std::int64_t worth_a_part = 1 << 17, most_small_parts = 4, most_large_parts = 32;
+// Parts depend on the shape alone, so that bits are the same with any number of threads.
+constexpr std::int64_t most_small_parts = 4, most_large_parts = 32;
 
-bool is_large(const codegen::MatmulSpec& s) { return work_of(s) >= worth_threads; }
+bool is_large(const codegen::MatmulSpec& s) { return work_of(s) >= machine::work_worth_threads; }
 
 }  // namespace
 
@@ -50,29 +51,24 @@ codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step)
   return spec;
 }
 
-// The library brings its own threads. Our own code is faster where the library would copy an operand first, and keeps
-// small matrices in the cache for the steps around them. What is added on the way out does not count: with it or without,
-// sums have the same bits.
-bool by_library(const codegen::MatmulSpec& spec) {
-  if (!is_large(spec) || !codegen::can_matmul(spec)) return false;
-  codegen::MatmulSpec bare = spec;
-  bare.bias = bare.accumulate = false;
+// Many small matrices stay in the cache for the steps around them. What is added on the way out does not count: with it or
+// without, sums have the same bits.
+bool is_one_call(const codegen::MatmulSpec& spec) {
+  if (!is_large(spec)) return false;
+  if (!codegen::can_tile(spec)) return codegen::can_matmul(spec, num_threads());
+  constexpr std::int64_t many = 4;  // as many as a relay passes on
   const std::int64_t matrices = work_of(spec) / (spec.m * spec.n * spec.k);
-  const auto bytes = [&](std::int64_t elements) { return static_cast<std::size_t>(elements) * itemsize(spec.dtype); };
-  constexpr std::int64_t many = 8;
-  constexpr std::size_t small = 1 << 20;
-  if (!codegen::can_tile(bare) || matrices < many) return true;
-  if (bytes(spec.m * spec.k + spec.k * spec.n + spec.m * spec.n) <= small) return false;
-  return codegen::make_matmul(bare, 1)->scratch_bytes() < bytes(std::min(spec.m, spec.n) * spec.k * matrices);
+  const std::int64_t elements = spec.m * spec.k + spec.k * spec.n + spec.m * spec.n;
+  return matrices < many || elements * static_cast<std::int64_t>(itemsize(spec.dtype)) > machine::near_matrix;
 }
 
 Product make_product(const codegen::MatmulSpec& spec, int threads) {
   Product p;
   p.wakes_threads = is_large(spec);
-  if (by_library(spec)) {
+  if (is_one_call(spec)) {
     p.parts.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, threads));
   } else {
-    for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, worth_a_part)) {
+    for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, machine::work_worth_a_part)) {
       const bool is_alike = !p.parts.empty() && p.parts.back().first.spec == call.spec;
       p.parts.emplace_back(call, is_alike ? p.parts.back().second : by_own_code(call.spec));
     }

@@ -1,4 +1,4 @@
-// How the products of a schedule are computed: by the library or by code of our own, whole or in parts.
+// How the products of a schedule are computed: as one call, or in parts of one thread each.
 #pragma once
 
 #include "codegen/matmul_calls.h"
@@ -6,18 +6,16 @@
 
 namespace reprise {
 
-// Multiply-adds from which it pays to wake threads.
-inline constexpr std::int64_t worth_threads = 1 << 20;
 std::int64_t work_of(const codegen::MatmulSpec&);  // multiply-adds
 
-// By code of our own, on one thread.
+// On one thread.
 std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec&);
 
 // Of a DotStep.
 codegen::MatmulSpec matmul_spec(const plan::Schedule&, const plan::Step&);
 
-// Whether oneDNN computes such a product: a large one that it takes without copying much.
-bool by_library(const codegen::MatmulSpec&);
+// Whether such a product is one call that shares its parts among threads by itself: a large one, of few or large matrices.
+bool is_one_call(const codegen::MatmulSpec&);
 
 struct Product {
   std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> parts;  // in any order

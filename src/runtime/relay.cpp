@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "base/machine.h"
 #include "codegen/tiled_dot.h"
 #include "plan/loops.h"
 #include "plan/relay.h"
@@ -20,7 +21,7 @@ using plan::RelayStep;
 using plan::Schedule;
 using plan::Step;
 
-constexpr std::int64_t fewest_slices = 4, worth_a_slice = 1 << 14;  // multiply-adds
+constexpr std::int64_t fewest_slices = 4;
 constexpr std::size_t most_steps = 16, most_between = 4;
 
 // The number of outermost batch dimensions that make up the slices.
@@ -92,14 +93,14 @@ class Finder {
   }
 
   bool may_begin(std::size_t i) const {
-    return specs_[i] && work_of(*specs_[i]) >= worth_threads && codegen::can_tile(*specs_[i]) && !by_library(*specs_[i]);
+    return specs_[i] && work_of(*specs_[i]) >= machine::work_worth_threads && codegen::can_tile(*specs_[i]) && !is_one_call(*specs_[i]);
   }
   // The largest relay around product i in as many slices as pay; empty: nothing is passed on.
   Members relay_with(std::size_t i, const std::vector<bool>& is_taken) {
     std::int64_t slices = 1;
     for (std::int64_t n : specs_[i]->batch) slices *= n;
     for (std::size_t d = specs_[i]->batch.size(); d-- > 0; slices /= specs_[i]->batch[d]) {
-      if (slices < fewest_slices || work_of(*specs_[i]) / slices < worth_a_slice) continue;
+      if (slices < fewest_slices || work_of(*specs_[i]) / slices < machine::work_worth_a_slice) continue;
       slices_ = slices;
       Members members{i};
       if (!is_relay(members)) continue;
@@ -163,7 +164,7 @@ class Finder {
       return l.tile_rows == 0 && (l.rows % slices_ == 0 || (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));
     }
     if (!specs_[i]) return false;
-    return sliced_dims(*specs_[i], slices_) && !specs_[i]->bias && codegen::can_tile(slice_of(*specs_[i], slices_)) && !by_library(*specs_[i]);
+    return sliced_dims(*specs_[i], slices_) && !specs_[i]->bias && codegen::can_tile(slice_of(*specs_[i], slices_)) && !is_one_call(*specs_[i]);
   }
   std::vector<Access> accesses(std::size_t i) const {
     const Step& step = s_.steps[i];

@@ -1,5 +1,6 @@
 #include "runtime/report_stages.h"
 
+#include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 
@@ -41,9 +42,12 @@ plan::Cost recomputed_cost(const Program& p, const Equation& e, Stage stage) {
       if (b.flops >= c.flops) c = b;
     }
   } else if (e.prim->kind == Kind::call) {
-    const double times = e.prim == &scan_p ? static_cast<double>(scan_shape(e.params).length) : 1;
-    for_each_program(e.params,
-                     [&](const ProgramPtr& body) { add(c, recomputed_cost(*body, stage), times); });
+    for_each_program(e.params, [&](const ProgramPtr& body) {
+      const double times = e.prim == &scan_p ? static_cast<double>(scan_shape(e.params).length) : times_run(e, *body);
+      // An advance in a reversal plays again what the forward pass has computed.
+      const bool again = e.prim == &checkpointed_reverse_p && body == e.params.get<ProgramPtr>("advance_jaxpr");
+      add(c, recomputed_cost(*body, again ? Stage::recompute : stage), times);
+    });
   } else if (stage == Stage::recompute) {
     c = plan::cost_of(p, e);
   }

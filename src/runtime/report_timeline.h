@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/code.h"
+#include "runtime/report_loop.h"
 
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct TimelineStep {
 struct TimelineBody {
   std::string label;  // "scan, 8 times"
   std::size_t outer = 0;
+  LoopDrawing loop = {};  // of steps that a reversal plays again
 };
 
 struct Timeline {

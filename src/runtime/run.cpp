@@ -6,32 +6,14 @@
 
 #include "array/place.h"
 #include "base/error.h"
+#include "codegen/pool.h"
 #include "program/primitive.h"
-#include "runtime/code.h"
+#include "runtime/frames.h"
+#include "runtime/team_trial.h"
 #include "runtime/threads.h"
 
 namespace reprise {
 namespace {
-
-using Slots = std::byte* const*;
-
-std::byte* address(Slots slots, const Ref& r) { return slots[r.slot] + r.offset; }
-
-std::size_t position(const HostFrame& host, const Ref& r) { return host.slots[r.slot] + r.offset; }
-
-// The frame of a loop's body whose own region on the host is `region`; null where the body has no transfers.
-class InnerHost {
- public:
-  InnerHost(const Code& body, const HostFrame* outer, const Ref& region) {
-    if (!body.uses_host) return;
-    frame_.emplace(body, *outer->spill);
-    frame_->slots[arena_slot] = position(*outer, region);
-  }
-  HostFrame* get() { return frame_ ? &*frame_ : nullptr; }
-
- private:
-  std::optional<HostFrame> frame_;
-};
 
 // item(i, thread) for i in [0, n): by the team that is awake, by up to `threads` that are woken, or alone.
 template <class Item>
@@ -41,11 +23,7 @@ void divide(std::int64_t n, std::int64_t threads, Team* team, Item& item) {
     for (std::int64_t i = 0; i < n; ++i) item(i, 0);
     return;
   }
-  std::atomic<std::int64_t> next = 0;
-  auto work = [&](std::int64_t thread) {
-    for (std::int64_t i = next++; i < n; i = next++) item(i, thread);
-  };
-  parallel_for(threads, work);
+  codegen::share_items(static_cast<int>(threads), n, [&](std::int64_t thread, std::int64_t i) { item(i, thread); });
 }
 
 struct KernelRun {
@@ -169,6 +147,26 @@ void run_one(const Code&, const RunConv& r, Slots slots, const Context&) {
   if (!ok) fail<RuntimeError>("conv_general_dilated: the library failed");
 }
 
+Array copied(const Array& a) {
+  NewArray copy(a.type());
+  std::memcpy(copy.bytes(), content(a).elements, a.nbytes());
+  return std::move(copy).finish();
+}
+
+// Copies what an evaluator made to where the plan wants it. A result may lie in the place of another: calls make arrays of
+// a result's type on their way, in any order. Such a one is copied away before its place is written.
+void move_to_places(Arrays& y, const RunEval& r, Slots slots) {
+  for (std::size_t k = 0; k < y.size(); ++k) {
+    const std::size_t bytes = r.results[k].first.nbytes();
+    std::byte* const to = address(slots, r.results[k].second);
+    if (bytes == 0 || content(y[k]).elements == to) continue;
+    for (std::size_t later = k + 1; later < y.size(); ++later) {
+      if (content(y[later]).elements == to) y[later] = copied(y[later]);
+    }
+    std::memcpy(to, content(y[k]).elements, bytes);
+  }
+}
+
 void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
@@ -176,62 +174,18 @@ void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
     x.push_back(a.is_var() ? array_at(address(slots, r.operands[i].second), r.operands[i].first) : make_number(a.literal));
   }
   std::vector<Type> types;
-  for (const auto& [type, ref] : r.results) types.push_back(type);
+  std::vector<PlaceResults::Target> targets;
+  for (const auto& [type, ref] : r.results) {
+    types.push_back(type);
+    targets.push_back({&type, address(slots, ref)});
+  }
   const AtEquation at(r.eqn->at);
   Arrays y;
-  if (types.size() == 1) {
-    const PlaceResults place({{&types[0], address(slots, r.results[0].second)}});
-    y = r.eqn->prim->eval(x, r.eqn->params, types);
-  } else {
+  {
+    const PlaceResults place(std::move(targets));
     y = r.eqn->prim->eval(x, r.eqn->params, types);
   }
-  for (std::size_t k = 0; k < y.size(); ++k) {
-    std::byte* to = address(slots, r.results[k].second);
-    const std::byte* from = content(y[k]).elements;
-    if (types[k].nbytes() > 0 && from != to) std::memcpy(to, from, types[k].nbytes());
-  }
-}
-
-// Whether a team pays for small steps depends on how fast the caches of two cores reach each other, which no machine
-// tells: some steps are timed without it and some with it.
-class TeamTrial {
- public:
-  TeamTrial(Team* team, bool is_new) : team_(team), is_open_(team != nullptr && is_new) {}
-
-  // The team for the next step, or null.
-  Team* next() {
-    if (!is_open_) return team_;
-    const Clock::time_point now = Clock::now();
-    const int phase = step_ / steps, within = step_ % steps;
-    if (within > cold_steps) best_[phase] = std::min(best_[phase], now - begin_);
-    begin_ = now;
-    if (++step_ < 2 * steps) return step_ < steps ? nullptr : team_;
-    is_open_ = false;
-    if (best_[1] < best_[0]) return team_;
-    team_->dismiss();
-    return team_ = nullptr;
-  }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr int steps = 16, cold_steps = 4;
-  Team* team_;
-  bool is_open_;
-  int step_ = 0;
-  Clock::time_point begin_;
-  Clock::duration best_[2] = {Clock::duration::max(), Clock::duration::max()};
-};
-
-void copy(Slots slots, const Ref& from, const Ref& to, std::size_t bytes) {
-  if (address(slots, from) != address(slots, to)) std::memcpy(address(slots, to), address(slots, from), bytes);
-}
-
-// Where the first step finds a carried value: what steps update in place is copied there, unless it is there already.
-std::byte* start(const RunScan::Carry& c, Slots slots) {
-  std::byte *const initial = address(slots, c.initial), *const result = address(slots, c.result);
-  if (address(slots, c.spare) != result) return initial;
-  copy(slots, c.initial, c.result, c.bytes);
-  return result;
+  move_to_places(y, r, slots);
 }
 
 // What the next step of a scan reads back comes from the disk while this one computes.

@@ -76,6 +76,14 @@ void append_bodies(std::string& out, const Instruction& i, const std::string& in
     append(out, *loop->condition, indent + "? ");
     append(out, *loop->body, indent);
   }
+  if (const auto* forward = std::get_if<RunForward>(&i)) {
+    if (forward->condition) append(out, *forward->condition, indent + "? ");
+    append(out, *forward->body, indent);
+  }
+  if (const auto* reverse = std::get_if<RunReverse>(&i)) {
+    append(out, *reverse->advance, indent + "> ");
+    append(out, *reverse->step, indent);
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "program/effects.h"
 #include "transform/rewrite.h"
 
 namespace reprise {
@@ -28,6 +29,10 @@ Program cse(const Program& p) {
     Equation now = e;
     now.in = rewrite.read_all(e.in);
     now.params = map_programs(e.params, "cse", cse);
+    if (effect_of(now).is_distinct) {
+      rewrite.append(std::move(now));
+      continue;
+    }
     const std::size_t h = hash_of(now);
     const auto [first, last] = seen.equal_range(h);
     const Equation* earlier = nullptr;

@@ -69,7 +69,7 @@ class DualWalk {
   Arrays primal(const Equation& e, const Arrays& x) const {
     // An enclosing transform must still see the operation: numbers stand in only for numbers.
     const bool traced = std::any_of(x.begin(), x.end(), [](const Array& a) { return is_traced(a); });
-    if (options_.known != nullptr && !options_.known->empty() && !traced) {
+    if (options_.known != nullptr && !options_.known->empty() && !traced && !e.out.empty()) {
       Arrays y;
       for (Var v : e.out) {
         if (at(v) >= options_.known->size() || !(*options_.known)[at(v)]) break;
@@ -187,6 +187,9 @@ Linearized linearize(const Program& p, const Arrays& primals, const std::vector<
     if (active[i]) tangents[i] = linear.input(tangent_type(primals[i].type()));
   }
   Duals d = DualWalk(p, /*linear=*/true, options).run(primals, tangents);
+  for (std::size_t i = 0; i < options.differentiated.size(); ++i) {
+    if (!options.differentiated[i]) d.tangents[i].reset();
+  }
   for (std::size_t i = 0; i < options.instantiate.size(); ++i) {
     if (options.instantiate[i] && !d.tangents[i]) d.tangents[i] = instantiate_zeros(d.out[i].type());
   }

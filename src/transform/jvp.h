@@ -32,6 +32,8 @@ struct LinearizeOptions {
   bool promoted_literals = false;
   // Outputs whose tangent is wanted even if it is zero.
   std::vector<bool> instantiate = {};
+  // Outputs that are differentiated; the others count as having no tangent. Empty: all.
+  std::vector<bool> differentiated = {};
   // Values already computed while the program was traced.
   const std::vector<std::optional<Array>>* known = nullptr;
 };

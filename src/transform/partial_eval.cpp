@@ -1,12 +1,14 @@
 #include "transform/partial_eval.h"
 
-#include <algorithm>
-#include <unordered_map>
-
+#include "base/work.h"
 #include "ops/device_put.h"
 #include "ops/records.h"
 #include "program/check.h"
+#include "transform/closure_order.h"
 #include "transform/dce.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace reprise {
 
@@ -92,8 +94,10 @@ void Split::split_plain(const Equation& e) {
     return;
   }
   add_known(e);
-  const SplitDecision decision =
-      mode_ == SplitMode::once ? SplitDecision(Keep{}) : policy_.decide(p_, e, names_of(e));
+  const SplitDecision decision = mode_ == SplitMode::once || e.prim->effect.is_once
+                                     ? SplitDecision(Keep{})
+                                     : policy_.decide(p_, e, names_of(e));
+  if (e.out.empty() && mode_ == SplitMode::by_policy) return repeat_effect(e, decision);
   if (std::holds_alternative<Keep>(decision)) {
     for (Var v : e.out) set(v, false, false);
     return;
@@ -115,8 +119,16 @@ void Split::split_plain(const Equation& e) {
   }
 }
 
+// What has no result cannot be saved: it happens again, unless the policy would save it and an operand is missing.
+void Split::repeat_effect(const Equation& e, const SplitDecision& decision) {
+  const bool has_all = std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_available(a); });
+  const bool is_saved = !std::holds_alternative<Repeat>(decision);
+  if (!e.prim->effect.is_once && (has_all || !is_saved)) add_staged(e);
+}
+
 void Split::run() {
   for (const Equation& original : p_.eqns) {
+    count_work();
     Equation e = original;
     for (Atom& a : e.in) a = resolved(a);
     if (e.prim->partial_eval) {
@@ -146,6 +158,19 @@ std::vector<Atom> Split::splice_known(const Program& p, const std::vector<Atom>&
   return out;
 }
 
+// What is evaluated now closes the rest over its values: they are listed as such a rest lists them.
+void Split::sort_residuals(Program& staged) {
+  for (std::size_t i = 0; i < p_.in.size(); ++i) {
+    if (available_in_[i]) staged.in.push_back(p_.in[i]);
+  }
+  std::vector<Var> sorted = closure_order(staged, is_residual_);
+  for (Var v : sorted) is_residual_[at(v)] = false;
+  for (Var v : residuals_) {  // read by what nobody reads
+    if (is_residual_[at(v)]) sorted.push_back(v);
+  }
+  residuals_ = std::move(sorted);
+}
+
 PolicySplit Split::finish(const SplitOutputs& outputs) {
   PolicySplit result;
   Program &known = result.known, &staged = result.staged;
@@ -163,6 +188,9 @@ PolicySplit Split::finish(const SplitOutputs& outputs) {
     if (!unknown) known.out.push_back(a);
     if (is_available(a)) staged.out.push_back(a);
   }
+  staged.eqns = std::move(staged_);
+  staged.types = types_;
+  if (mode_ == SplitMode::once) sort_residuals(staged);
   staged.in = residuals_;
   for (std::size_t i = 0; i < p_.in.size(); ++i) {
     if (!unknown_in_[i]) known.in.push_back(p_.in[i]);
@@ -171,9 +199,7 @@ PolicySplit Split::finish(const SplitOutputs& outputs) {
   for (Var v : residuals_) known.out.push_back(Atom::of(v));
   result.residuals = residuals_.size();
   known.eqns = std::move(known_);
-  staged.eqns = std::move(staged_);
-  known.types = types_;
-  staged.types = std::move(types_);
+  known.types = std::move(types_);
   check_after("split", known);
   check_after("split", staged);
   return result;
@@ -185,6 +211,18 @@ PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
   Split s(p, unknown_in, available_in, policy, mode);
   s.run();
   return s.finish(outputs);
+}
+
+std::shared_ptr<const PolicySplit> shared_split(const Program& body,
+                                                const std::vector<bool>& unknown_in,
+                                                const std::vector<bool>& available_in,
+                                                const SplitPolicy& policy, SplitMode mode,
+                                                const SplitOutputs& outputs) {
+  const std::string name = mode == SplitMode::once ? "part" : "part:" + policy.key;
+  const std::string key = mask_key(name, unknown_in) + mask_key("/", available_in) +
+                          mask_key(outputs.all_available ? "/all" : "/", outputs.unknown);
+  return derive<PolicySplit>(
+      body, key, [&] { return split(body, unknown_in, available_in, policy, mode, outputs); });
 }
 
 void drop_known_outputs(PolicySplit& parts) {
@@ -204,7 +242,7 @@ namespace {
 
 struct SharedSplit {
   PolicySplit split;
-  ProgramPtr known, staged;
+  ProgramPtr known, staged;  // staged null: the body itself, split before by this policy
   // Per residual: the operand or known output of the known call that it already is.
   std::vector<std::optional<std::size_t>> from_input, from_output;
 };
@@ -237,14 +275,18 @@ SharedSplit split_body(const Program& body, const std::vector<bool>& unknown,
     known.out = std::move(out);
   }
   result.known = std::make_shared<const Program>(std::move(known));
-  result.staged = std::make_shared<const Program>(result.split.staged);
+  // What was staged before stays as it is: else each level of a nest would make all below it anew.
+  // Where something is known the parts are new, as JAX's are: sharing shows in printed programs.
+  const bool is_staged = result.split.known.out.empty() && same_structure(result.split.staged, body);
+  if (!is_staged) result.staged = std::make_shared<const Program>(result.split.staged);
   return result;
 }
 
 }  // namespace
 
 void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
-  const Program& body = *e.params.get<ProgramPtr>(options.body);
+  const ProgramPtr& whole = e.params.get<ProgramPtr>(options.body);
+  const Program& body = *whole;
   const std::vector<bool> unknown = s.unknown_mask(e.in), available = s.available_mask(e.in);
   const auto make = [&] { return split_body(body, unknown, available, s, options.forward); };
   const std::string key = mask_key(s.mode() == SplitMode::once ? "once" : "split:" + s.policy().key, unknown) +
@@ -254,7 +296,7 @@ void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
 
   Equation known = e, staged = e;
   known.params = e.params.with(options.body, parts->known);
-  staged.params = e.params.with(options.body, parts->staged);
+  staged.params = e.params.with(options.body, parts->staged ? parts->staged : whole);
   if (options.adjust) options.adjust(unknown, available, known.params, staged.params);
   known.in.clear();
   known.out.clear();
@@ -262,7 +304,6 @@ void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
   staged.out.clear();
   for (std::size_t i = 0; i < e.in.size(); ++i) {
     if (!unknown[i]) known.in.push_back(e.in[i]);
-    if (!available[i] && e.in[i].is_var()) s.save(e.in[i].var);
   }
   for (std::size_t k = 0; k < e.out.size(); ++k) {
     if (!parts->split.unknown_out[k]) known.out.push_back(e.out[k]);

@@ -76,6 +76,8 @@ class Split {
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
   Atom resolved(const Atom& a) const { return a.is_var() ? alias_[at(a.var)] : a; }
   OutputNames names_of(const Equation& e) const;
+  void repeat_effect(const Equation& e, const SplitDecision& decision);
+  void sort_residuals(Program& staged);
 
   const Program& p_;
   SplitPolicy policy_;
@@ -92,6 +94,13 @@ class Split {
 PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
                    const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
                    const SplitOutputs& outputs = {});
+// The same of a call's body, shared per (body, masks, policy): rules ask more than once, level for
+// level.
+std::shared_ptr<const PolicySplit> shared_split(const Program& body,
+                                                const std::vector<bool>& unknown_in,
+                                                const std::vector<bool>& available_in,
+                                                const SplitPolicy& policy, SplitMode mode,
+                                                const SplitOutputs& outputs = {});
 // The staged part returns only what is unknown. A known output that is a literal is available, too: the
 // branches of a cond would differ in the number of their outputs.
 void drop_known_outputs(PolicySplit& parts);

@@ -1,8 +1,10 @@
 #include "transform/rewrite.h"
 
-#include <algorithm>
-
+#include "base/work.h"
 #include "program/check.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace reprise {
 
@@ -70,6 +72,73 @@ Params map_programs(const Params& params, const char* pass, Program (*f)(const P
   return out;
 }
 
+namespace {
+
+// Bodies are opened where they stand: a pass over each body on its own would copy what is inside
+// the innermost one once per level.
+class Opener {
+ public:
+  Opener(const Program& p, const Opening& how) : p_(p), how_(how), rewrite_(p) {}
+
+  Program run() {
+    for (const Equation& e : p_.eqns) {
+      Equation now = e;
+      now.in = rewrite_.read_all(e.in);
+      if (const auto out = opened(now)) {
+        for (std::size_t k = 0; k < e.out.size(); ++k) rewrite_.replace(e.out[k], (*out)[k]);
+      } else {
+        rewrite_.append(std::move(now));
+      }
+    }
+    return rewrite_.finish();
+  }
+
+ private:
+  // The results of a call that is opened; none: the equation is ready to be appended.
+  std::optional<std::vector<Atom>> opened(Equation& e) {
+    count_work();
+    if (const char* body = how_.opened(e))
+      return splice(*e.params.get<ProgramPtr>(body), e.in, e.phase);
+    e.params = map_programs(e.params, how_.pass, how_.pass_itself);
+    return std::nullopt;
+  }
+  std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args, Phase call) {
+    std::vector<Atom> inner(body.types.size());
+    auto read = [&](const Atom& a) {
+      return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a;
+    };
+    for (std::size_t i = 0; i < body.in.size(); ++i)
+      inner[static_cast<std::size_t>(body.in[i])] = args[i];
+    for (const Equation& e : body.eqns) {
+      Equation copy = e;
+      copy.phase = inside(call, e.phase);
+      for (Atom& a : copy.in) a = read(a);
+      if (const auto out = opened(copy)) {
+        for (std::size_t k = 0; k < e.out.size(); ++k)
+          inner[static_cast<std::size_t>(e.out[k])] = (*out)[k];
+        continue;
+      }
+      for (Var& v : copy.out) {
+        const Var fresh = rewrite_.fresh(body.type(v));
+        inner[static_cast<std::size_t>(v)] = Atom::of(fresh);
+        v = fresh;
+      }
+      rewrite_.append(std::move(copy));
+    }
+    std::vector<Atom> out;
+    for (const Atom& a : body.out) out.push_back(read(a));
+    return out;
+  }
+
+  const Program& p_;
+  const Opening& how_;
+  Rewriter rewrite_;
+};
+
+}  // namespace
+
+Program open_calls(const Program& p, const Opening& how) { return Opener(p, how).run(); }
+
 Program map_bodies(const Program& p, const char* pass, Program (*f)(const Program&)) {
   Program out = p;
   for (Equation& e : out.eqns) e.params = map_programs(e.params, pass, f);
@@ -84,7 +153,7 @@ Program replace_by_formulas(const Program& p, const char* pass, Program (*pass_i
     now.params = map_programs(e.params, pass, pass_itself);
     Types in;
     for (const Atom& a : e.in) in.push_back(p.type(a));
-    const bool has_variables = std::all_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
+    const bool has_variables = std::any_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
     const bool is_candidate = !e.in.empty() && e.out.size() == 1 && has_variables;
     const FlatFunction formula = is_candidate ? formula_of(e, in, p.type(e.out[0])) : nullptr;
     if (!formula) {

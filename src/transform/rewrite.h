@@ -28,6 +28,16 @@ class Rewriter {
 // Applies a pass to every program inside an equation's params, once per program object.
 Params map_programs(const Params&, const char* pass, Program (*f)(const Program&));
 
+// The program with calls replaced by the equations of their bodies, those inside them too: `opened`
+// names the param that holds the body, null: the call stays. Programs inside other equations
+// likewise, by the pass itself.
+struct Opening {
+  const char* pass;
+  Program (*pass_itself)(const Program&);
+  const char* (*opened)(const Equation&);
+};
+Program open_calls(const Program&, const Opening&);
+
 // The program with the pass applied to the programs inside its equations, and to those only.
 Program map_bodies(const Program&, const char* pass, Program (*f)(const Program&));
 

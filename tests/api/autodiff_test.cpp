@@ -118,6 +118,72 @@ TEST_CASE("has_aux returns values that are not differentiated") {
   CHECK(numbers(again) == std::vector<double>{2, 4});
 }
 
+TEST_CASE("aux is not differentiated: nothing is saved or computed again for it") {
+  auto f = [](Array x) {
+    Array y = rp::sin(x);
+    Array c = rp::cos(x);
+    Array aux = rp::exp(c);
+    Array loss = rp::sum(y);
+    return std::pair{loss, aux};
+  };
+  CHECK(text(rp::grad(rp::checkpoint(f), rp::has_aux), rp::ones({3})) == R"({ lambda ; a:f32[3]. let
+    b:f32[3] = sin a
+    c:f32[3] = cos a
+    d:f32[3] = exp c
+    _:f32[] = reduce_sum[axes=(0,) out_sharding=None] b
+    e:f32[3] = remat2[
+      differentiated=True
+      jaxpr={ lambda ; f:f32[3] g:f32[]. let
+          h:f32[3] = cos f
+          i:f32[3] = broadcast_in_dim g
+          j:f32[3] = mul i h
+        in (j,) }
+      policy=None
+      prevent_cse=True
+    ] a 1.0:f32[]
+  in (e, d) })");
+  auto saving = rp::checkpoint(f, {.policy = rp::checkpoint_policies::everything_saveable});
+  const std::string saved = text(rp::grad(saving, rp::has_aux), rp::ones({3}));
+  CHECK(saved.find("jaxpr={ lambda ; g:f32[3] h:f32[]. let") !=
+        std::string::npos);  // cos x, and the cotangent
+}
+
+TEST_CASE("what vjp and linearize return holds what the linear program reads, and no more") {
+  constexpr std::int64_t n = 1 << 16;
+  constexpr std::size_t bytes = n * sizeof(float);
+  const std::size_t before = rp::live_bytes();
+  const auto held_by = [&](const auto& made) {  // result dropped, arguments too
+    const auto map = made().second;
+    return rp::live_bytes() - before;
+  };
+  const auto doubled = [](Array x) { return x * 2.f; };
+  const auto two = [](Array x) { return rp::exp(rp::sin(x)); };
+  CHECK(held_by([&] { return rp::vjp(doubled, rp::ones({n})); }) < bytes);
+  CHECK(held_by([&] { return rp::linearize(doubled, rp::ones({n})); }) < bytes);
+  CHECK(held_by([&] { return rp::vjp(two, rp::ones({n})); }) / bytes == 2);
+  CHECK(held_by([&] { return rp::linearize(two, rp::ones({n})); }) / bytes == 2);
+  const auto tree = [](std::map<std::string, Array> p, std::optional<Array> q) {
+    return std::tuple{p.at("a") * 2.f, *q + p.at("b")};
+  };
+  const auto of_tree = [&] {
+    return rp::vjp(tree, std::map<std::string, Array>{{"a", rp::ones({n})}, {"b", rp::ones({n})}},
+                   std::optional(rp::ones({n})));
+  };
+  CHECK(held_by(of_tree) < bytes);
+  const auto rule = rp::custom_vjp([](Array x) { return rp::sin(x); },
+                                   [](Array x) {
+                                     return std::pair{rp::sin(x), rp::cos(x)};
+                                   },
+                                   [](Array c, Array ct) { return std::tuple{c * ct}; });
+  CHECK(held_by([&] { return rp::vjp(rule, rp::ones({n})); }) / bytes == 1);
+  const auto [y, pull] = of_tree();
+  const auto [p, q] = pull(std::tuple{rp::ones({n}), rp::full({n}, 3.f)});
+  CHECK(p.at("a")[0].item<float>() == 2.f);
+  CHECK(p.at("b")[0].item<float>() == 3.f);
+  REQUIRE(q.has_value());
+  CHECK((*q)[0].item<float>() == 3.f);
+}
+
 TEST_CASE("functions of every kind can be differentiated") {
   CHECK(rp::grad(+[](Array x) { return x * x; })(3.0).item<double>() == 6.0);  // pointer
   std::function<Array(Array)> held = [](Array x) { return x * x * x; };

@@ -148,11 +148,41 @@ TEST_CASE("a function traced for very many static values says so once") {
   std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
   const auto scaled = rp::jit([](Array x, int n) { return x * static_cast<float>(n); }, {.name = "scaled"});
   for (int n = 0; n < 64; ++n) scaled(rp::ones({2}), n);
-  for (std::int64_t n = 1; n < 80; ++n) scaled(rp::ones({n}), 1);  // other types are other programs anyway
+  for (std::int64_t n = 1; n < 60; ++n) scaled(rp::ones({n}), 1);  // other types are other programs anyway
   CHECK(said.str() == "");
   for (int n = 64; n < 80; ++n) scaled(rp::ones({2}), n);
   std::cerr.rdbuf(before);
   CHECK(said.str() ==
         "reprise: warning: jit: scaled has been traced for more than 64 different static values with arguments of the same types, "
         "each becomes a program of its own; pass what changes from call to call as an Array\n");
+}
+
+TEST_CASE("a function traced for very many shapes says so once") {
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  const auto doubled = rp::jit([](Array x) { return x + x; }, {.name = "doubled"});
+  for (std::int64_t n = 1; n <= 64; ++n) doubled.lower(rp::zeros({n}));
+  CHECK(said.str() == "");
+  for (std::int64_t n = 65; n < 80; ++n) doubled.lower(rp::zeros({n}));
+  std::cerr.rdbuf(before);
+  CHECK(said.str() ==
+        "reprise: warning: jit: doubled has been traced for more than 64 different shapes or dtypes of its arguments, each "
+        "becomes a program of its own; pad them to a few sizes\n");
+}
+
+TEST_CASE("of very many programs those used last are kept") {
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  int runs = 0;
+  const auto f = rp::jit([&](Array x) { return ++runs, x + x; });
+  for (std::int64_t n = 1; n <= 1024; ++n) f.lower(rp::zeros({n}));
+  f.lower(rp::zeros({1}));
+  CHECK(runs == 1024);
+  f.lower(rp::zeros({1025}));  // in the place of 2
+  f.lower(rp::zeros({1}));
+  f.lower(rp::zeros({3}));
+  CHECK(runs == 1025);
+  f.lower(rp::zeros({2}));
+  CHECK(runs == 1026);
+  std::cerr.rdbuf(before);
 }

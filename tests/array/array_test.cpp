@@ -154,3 +154,11 @@ TEST_CASE("live bytes count the buffers that are alive") {
   CHECK(live_bytes() == before);
   CHECK(peak_live_bytes() >= before + 4000);
 }
+
+TEST_CASE("integers in braces keep all their bits") {
+  CHECK(array({(1l << 60) + 1}, int64).item<std::int64_t>() == (1l << 60) + 1);
+  CHECK(array({~0ul}, uint64).item<std::uint64_t>() == ~0ul);
+  CHECK(array({-128, 127}, int8).to_vector<int>() == std::vector<int>{-128, 127});
+  CHECK(array({0.5, 2}, int32).to_vector<int>() == std::vector<int>{0, 2});
+  CHECK(array({2, 0}, bool_).to_vector<int>() == std::vector<int>{1, 0});
+}

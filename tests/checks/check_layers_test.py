@@ -48,6 +48,13 @@ class CheckLayers(unittest.TestCase):
         for include in ["<llvm/IR/Module.h>", "<iostream>", '"base/error.h"', "<nlohmann/json.hpp>"]:
             self.assert_one("include/reprise/a.h", f"#pragma once\n#include {include}\n", "a public header")
 
+    def test_public_headers_are_visible_outside(self):
+        names = "namespace reprise {\nvoid f();\n}\n"
+        self.assert_one("include/reprise/a.h", f"#pragma once\n{names}", "a.h:2: a public header declares outside")
+        push, pop = "#pragma GCC visibility push(default)\n", "#pragma GCC visibility pop\n"
+        self.assert_one("include/reprise/a.h", f"#pragma once\n{push}{names}", "a.h:3: a public header declares outside")
+        self.assertEqual(self.offences({"include/reprise/a.h": f"#pragma once\n{push}{names}{pop}"}), [])
+
     def test_foreign_headers_stay_in_the_sources_of_their_folder(self):
         self.assert_one("src/runtime/run.cpp", '#include "llvm/IR/Module.h"\n', "only in src/codegen")
         self.assert_one("src/codegen/jit.h", "#pragma once\n#include <dnnl.hpp>\n", "only in src/codegen")

@@ -203,6 +203,19 @@ class Plan(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nowhere/memory.html", done.stderr)
 
+    def test_a_report_goes_into_pipes_and_replaces_no_device(self):
+        text = self.succeed("plan", "loss.jaxpr", "--report", "/dev/stdout")
+        self.assertIn("<!doctype html>", text.lower())
+        self.assertIn("peak", text)
+        with tempfile.TemporaryDirectory() as folder:
+            self.fail_with(1, f"reprise: write_report: only files and pipes can be written, got the directory '{folder}'",
+                           "plan", "loss.jaxpr", "--report", folder)
+            with open(Path(folder) / "out", "w+", encoding="utf-8") as out:
+                subprocess.run([TOOL, "plan", "loss.jaxpr", "--report", "/dev/stdout"], stdout=out,
+                               cwd=PROGRAMS, check=True)
+                out.seek(0)
+                self.assertEqual(out.read(), text)
+
     def test_constants_are_not_differentiated_unless_they_are_named(self):
         text = "{ lambda a:f32[2]; b:f32[2]. let c:f32[2] = mul a b in (c,) }"
         self.assertEqual(self.answer("plan", "-", stdin=text)["wrt"], ["b"])
@@ -227,6 +240,12 @@ class WrongInput(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn("<stdin>:1:26: error: sin: the results have other types, got f32[4] for f32[3]",
                       done.stderr)
+
+    def test_everything_that_is_not_there_is_named_at_once(self):
+        self.fail_with(1, "<stdin>:2:5: error: an unknown primitive, got `cholesky` (line 2), `expm` (line 3)\n"
+                          "      b:f32[2,2] = cholesky a\n      ^",
+                       "print", "-", stdin="{ lambda ; a:f32[2,2]. let\n    b:f32[2,2] = cholesky a\n"
+                                                  "    c:f32[2,2] = expm b\n  in (c,) }")
 
     def test_programs_without_a_derivative(self):
         hint = "so there is no derivative; `reprise plan --forward` plans it as it is"
@@ -253,7 +272,7 @@ class WrongInput(Case):
 
 class WrongUsage(Case):
     def test_commands_and_options(self):
-        commands = "the commands are print, residuals, plan, completion"
+        commands = "the commands are print, residuals, plan, curve, solve, completion"
         self.fail_with(2, f"reprise: a command is expected; {commands}")
         self.fail_with(2, f"reprise: there is no command `plant`; {commands}", "plant")
         for arguments in (["print"], ["print", "a", "b"], ["plan", "loss.jaxpr", "--nope"],
@@ -277,6 +296,10 @@ class WrongUsage(Case):
                 ("save_and_offload_only_these_names:a", "`:` and the names to offload are expected", 35)):
             self.fail_with(2, f"reprise: --policy: {message}\n  {text}\n  {' ' * column}^",
                            "plan", "loss.jaxpr", "--policy", text)
+        for deep in "(" * 20000, "!" * 20000, "dots_saveable|" * 2000:
+            done = reprise("plan", "loss.jaxpr", "--policy", deep)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertTrue(done.stderr.startswith("reprise: --policy: at most 500 parts are expected"), done.stderr)
         self.fail_with(2, "reprise: --policy: `dots_saveable` is given twice",
                        "plan", "loss.jaxpr", "--policy", "dots_saveable", "--policy", "dots_saveable")
         self.fail_with(2, "reprise: --policy: save_and_offload_only_these_names: a name can be saved or "
@@ -293,13 +316,72 @@ class WrongUsage(Case):
                        stdin="{ lambda ; a:i32[] b:f32[]. let c:f32[] = sin b in (c,) }")
 
 
+class Curve(Case):
+    def test_peaks_rise_and_times_fall(self):
+        result = json.loads(self.succeed("curve", "blocks.jaxpr", "--json"))
+        points = result["curves"][0]["points"]
+        peaks, seconds = [p["peak_bytes"] for p in points], [p["seconds"] for p in points]
+        self.assertEqual(peaks, sorted(peaks))
+        self.assertEqual(seconds, sorted(seconds, reverse=True))
+        plan = json.loads(self.succeed("plan", "blocks.jaxpr", "--json"))["plans"][0]
+        self.assertEqual(peaks[-1], plan["peak_bytes"])
+
+    def test_a_table_for_people(self):
+        text = self.succeed("curve", "blocks.jaxpr")
+        self.assertIn("peak", text.splitlines()[0])
+        self.assertIn("+0.0 %", text.splitlines()[-1])
+
+
+class Solve(Case):
+    NODES = [{"bytes": 4, "cost": 1, "operands": [], "output": False},
+             {"bytes": 8, "cost": 2, "operands": [0], "output": False},
+             {"bytes": 2, "cost": 3, "operands": [1], "output": False},
+             {"bytes": 1, "cost": 4, "operands": [0, 2], "output": True}]
+
+    def solve(self, *graphs):
+        lines = self.succeed("solve", "-", stdin=json.dumps(graphs)).splitlines()
+        return [json.loads(line) for line in lines]
+
+    def test_a_line_for_each_row(self):
+        graph = {"name": "g", "nodes": self.NODES,
+                 "rows": [{"budget": 14}, {"budget": 12}, {"budget": 11}]}
+        rows = self.solve(graph, {**graph, "name": "h", "rows": []})
+        self.assertAlmostEqual(rows[1].pop("lower"), 10.5)
+        self.assertEqual(rows, [
+            {"name": "g", "budget": 14, "schedule": [0, 1, 2, 3], "peak": 14, "cost": 10, "lower": 10},
+            {"name": "g", "budget": 12, "schedule": [0, 1, 2, 0, 3], "peak": 12, "cost": 11},
+            {"name": "g", "budget": 11, "schedule": None, "least_peak": 12}])
+        self.assertEqual(self.solve(), [])
+
+    def test_bad_graphs(self):
+        def fails(reason, graphs):
+            self.fail_with(1, f"<stdin>{reason}", "solve", "-", stdin=json.dumps(graphs))
+        graph = {"name": "g", "nodes": self.NODES, "rows": [{"budget": 14}]}
+        node = self.NODES[0]
+        fails(": error: an array is expected", {})
+        fails(": graphs[0]: error: an object is expected", [1])
+        fails(": graphs[0]: error: the member `name` is missing", [{}])
+        fails(": graphs[0].rows[0]: error: the member `budget` is missing", [{**graph, "rows": [{}]}])
+        fails(": graphs[0].rows[0].budget: error: a whole number of at most 64 bits is expected",
+              [{**graph, "rows": [{"budget": 1.5}]}])
+        fails(": graphs[0].nodes[0].cost: error: a number is expected",
+              [{**graph, "nodes": [{**node, "cost": "1"}]}])
+        fails(": graphs[0]: error: node 0 has an operand that is not an earlier node",
+              [{**graph, "nodes": [{**node, "operands": [0]}]}])
+        fails(": graphs[0].nodes[0].bytes: error: a whole number of at most 64 bits is expected",
+              [{**graph, "nodes": [{**node, "bytes": 2**63}]}])
+        done = reprise("solve", "-", stdin="[{")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("<stdin>: error: not JSON: ", done.stderr)
+
+
 class Help(Case):
     def test_version(self):
         self.assertRegex(self.succeed("--version"), r"^reprise \d+\.\d+\.\d+\n$")
 
     def test_help_names_commands_exit_codes_and_policies(self):
         text = self.succeed("--help")
-        for word in "print", "residuals", "plan", "completion", "Exit codes: 0", "standard input":
+        for word in "print", "residuals", "plan", "curve", "solve", "completion", "Exit codes: 0", "standard input":
             self.assertIn(word, text)
         for command in "residuals", "plan":
             text = self.succeed(command, "--help")
@@ -310,13 +392,13 @@ class Help(Case):
     def test_the_manual_page_names_every_option_and_policy(self):
         manual = MANUAL.read_text().replace("\\-", "-")
         words = {policy.split(":")[0] for policy in POLICIES[:16]}
-        for command in "print", "residuals", "plan", "completion":
+        for command in "print", "residuals", "plan", "curve", "solve", "completion":
             words |= {command} | set(re.findall(r"--[a-z]+", self.succeed(command, "--help")))
         for word in words:
             self.assertIn(word, manual)
 
     def test_lines_fit_a_terminal(self):
-        for arguments in ([], ["print"], ["residuals"], ["plan"], ["completion"]):
+        for arguments in ([], ["print"], ["residuals"], ["plan"], ["curve"], ["solve"], ["completion"]):
             for line in self.succeed(*arguments, "--help").splitlines():
                 self.assertLessEqual(len(line), 100, line)
 
@@ -332,7 +414,7 @@ class Completion(Case):
         return done.stdout.split()
 
     def test_bash(self):
-        self.assertEqual(self.bash(""), ["print", "residuals", "plan", "completion", "--version", "--help"])
+        self.assertEqual(self.bash(""), ["print", "residuals", "plan", "curve", "solve", "completion", "--version", "--help"])
         self.assertEqual(self.bash("res"), ["residuals"])
         self.assertEqual(self.bash("plan", "--fo"), ["--forward"])
         self.assertEqual(self.bash("print", "--fo"), [])

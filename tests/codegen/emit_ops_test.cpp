@@ -127,13 +127,18 @@ const std::vector<Case>& cases() {
 // ------------------------------------------------------------------------------------------- code
 struct Machine {
   const char* cpu;
-  const char* needs;  // the feature that its other features come with
+  const char* needs;  // the feature that its other features come with; null: any arm64
   unsigned vector_bytes;
+  bool fma;
 };
-constexpr Machine machines[] = {
-    {"x86-64-v4", "avx512bw", 64}, {"x86-64-v3", "avx2", 32}, {"x86-64", "sse2", 16}};
+constexpr Machine machines[] = {{"x86-64-v4", "avx512bw", 64, true},
+                                {"x86-64-v3", "avx2", 32, true},
+                                {"x86-64", "sse2", 16, false},
+                                {"generic", nullptr, 16, true}};
 
 bool runs_here(const Machine& machine) {
+  const bool is_arm64 = llvm::Triple(llvm::sys::getProcessTriple()).isAArch64();
+  if (is_arm64 || machine.needs == nullptr) return is_arm64 && machine.needs == nullptr;
   const auto features = llvm::sys::getHostCPUFeatures();
   return features.lookup(machine.needs);
 }
@@ -222,7 +227,7 @@ bool calls_libmvec(const Case& c) {
   return is_floating(c.in[0]) && functions.count(c.eqn.prim) != 0;
 }
 
-void check_case(const Case& c, void (*kernel)(const void* const*, void*), bool libmvec) {
+void check_case(const Case& c, void (*kernel)(const void* const*, void*), bool vector_functions) {
   Arrays x;
   std::vector<const void*> data;
   for (std::size_t k = 0; k < c.in.size(); ++k) {
@@ -234,7 +239,7 @@ void check_case(const Case& c, void (*kernel)(const void* const*, void*), bool l
   NewArray got(type);
   kernel(data.data(), got.bytes());
   const bool half = c.out == Dtype::f16 || c.out == Dtype::bf16;
-  const double allowed = !calls_libmvec(c) || !libmvec ? 0 : half ? 1 : 4;
+  const double allowed = !calls_libmvec(c) || !vector_functions ? 0 : half ? 1 : 4;
   visit_dtype(c.out, [&](auto tag) {
     using T = decltype(tag);
     std::int64_t at = 0;
@@ -252,21 +257,24 @@ void check_case(const Case& c, void (*kernel)(const void* const*, void*), bool l
   });
 }
 
-void check_machine(const Machine& machine, unsigned lanes, bool libmvec) {
-  if (!runs_here(machine) || (libmvec && !codegen::has_libmvec())) return;
+// Without vector functions: only what would call some.
+void check_machine(const Machine& machine, unsigned lanes, bool vector_functions) {
+  if (!runs_here(machine)) return;
   CAPTURE(machine.cpu);
   CAPTURE(lanes);
-  CAPTURE(libmvec);
+  CAPTURE(vector_functions);
   std::vector<Case> all = cases();
-  if (!libmvec) std::erase_if(all, [](const Case& c) { return !calls_libmvec(c); });
+  if (!vector_functions) std::erase_if(all, [](const Case& c) { return !calls_libmvec(c); });
   const auto jit = make_jit(machine);
   auto context = std::make_unique<llvm::LLVMContext>();
-  auto module = emit_all(*context, all, lanes, {machine.vector_bytes, libmvec, libmvec && machine.vector_bytes > 16});
+  const VectorTarget target{machine.vector_bytes, vector_functions && codegen::has_libmvec(),
+                            vector_functions && machine.fma};
+  auto module = emit_all(*context, all, lanes, target);
   module->setDataLayout(jit->getDataLayout());
   llvm::cantFail(jit->addIRModule({std::move(module), std::move(context)}));
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto address = llvm::cantFail(jit->lookup(str("kernel_", i)));
-    check_case(all[i], address.toPtr<void (*)(const void* const*, void*)>(), libmvec);
+    check_case(all[i], address.toPtr<void (*)(const void* const*, void*)>(), vector_functions);
   }
 }
 
@@ -300,6 +308,10 @@ TEST_CASE("code for AVX2 computes what the evaluator computes") {
 }
 TEST_CASE("code for any x86-64 computes what the evaluator computes") {
   check_machine(machines[2], 16, true);
+}
+TEST_CASE("code for arm64 computes what the evaluator computes") {
+  check_machine(machines[3], 16, true);
+  check_machine(machines[3], 1, true);
 }
 TEST_CASE("code with fewer lanes than a register computes what the evaluator computes") {
   check_machine(machines[0], 4, true);

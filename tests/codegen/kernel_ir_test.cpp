@@ -68,7 +68,13 @@ std::unique_ptr<llvm::Module> emit_all(llvm::LLVMContext& context, const VectorT
   }
   for (const rp::Dtype d : {rp::float32, rp::float64}) {
     const std::string name(rp::short_name(d));
-    emit_tile(*module, "tile_" + name, d, tile_rows(target.vector_bytes), target);
+    for (const Strip strip : {Strip::by_rows, Strip::by_columns}) {
+      emit_tile(*module, "tile_" + name + (strip == Strip::by_rows ? "_rows" : "_columns"), d, strip, tile_rows(target), target);
+    }
+    emit_copy(*module, "copy_" + name, d, tile_rows(target), target);
+    for (const Addend addend : {Addend::rows, Addend::numbers}) {
+      emit_add(*module, "add_" + name + (addend == Addend::rows ? "_rows" : "_numbers"), d, addend, target);
+    }
     emit_transpose(*module, "transpose_" + name, d, target);
     emit_search(*module, "search_" + name, d, target);
   }

@@ -3,10 +3,12 @@
 #include "codegen/matmul.h"
 
 #include "base/memory.h"
-#include "runtime/threads.h"
+#include "codegen/pool.h"
+#include "codegen/widened_dot.h"
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -24,15 +26,16 @@ float load(const std::vector<std::byte>& x, Dtype d, std::int64_t i) {
     std::memcpy(&value, x.data() + 4 * i, 4);
     return value;
   }
-  BFloat16 value;
-  std::memcpy(&value, x.data() + 2 * i, 2);
-  return static_cast<float>(value);
+  std::uint16_t bits;
+  std::memcpy(&bits, x.data() + 2 * i, 2);
+  return d == Dtype::bf16 ? static_cast<float>(std::bit_cast<BFloat16>(bits))
+                          : static_cast<float>(std::bit_cast<Float16>(bits));
 }
 void store(std::vector<std::byte>& x, Dtype d, std::int64_t i, float value) {
   if (d == Dtype::f32) {
     std::memcpy(x.data() + 4 * i, &value, 4);
   } else {
-    const BFloat16 rounded(value);
+    const std::uint16_t rounded = d == Dtype::bf16 ? BFloat16(value).bits : Float16(value).bits;
     std::memcpy(x.data() + 2 * i, &rounded, 2);
   }
 }
@@ -105,14 +108,15 @@ struct Problem {
   }
 };
 
-void check(const MatmulSpec& spec, int threads = 2) {
+void check(const MatmulSpec& spec, const Matmul& matmul) {
   Problem p(spec);
   const auto expected = p.expected();
+  CAPTURE(spec.dtype);
   CAPTURE(spec.batch.size());
   CAPTURE(spec.m);
   CAPTURE(spec.n);
   CAPTURE(spec.k);
-  p.run(*make_matmul(spec, threads));
+  p.run(matmul);
   const double unit = spec.result == Dtype::f32 ? 1e-6 : 8e-3;
   double worst = 0;
   const auto n = static_cast<std::int64_t>(p.c.size() / itemsize(spec.result));
@@ -124,6 +128,7 @@ void check(const MatmulSpec& spec, int threads = 2) {
   }
   CHECK(worst < 1.0);
 }
+void check(const MatmulSpec& spec, int threads = 2) { check(spec, *make_matmul(spec, threads)); }
 
 // Row major, or column major where the letter is 't'.
 MatmulSpec dense(const Ints& batch, std::int64_t m, std::int64_t n, std::int64_t k,
@@ -286,7 +291,6 @@ TEST_CASE("bf16 products sum in f32") {
       MatmulSpec s = dense({2}, 40, 33, 70, orders);
       s.dtype = Dtype::bf16;
       s.result = result;
-      if (!can_matmul(s)) return;  // a processor without the instructions
       check(s);
       s.accumulate = s.bias = true;
       check(s);
@@ -294,13 +298,44 @@ TEST_CASE("bf16 products sum in f32") {
   }
 }
 
-TEST_CASE("types and strides that the library cannot take are refused") {
+TEST_CASE("halves are widened where the processor does not multiply them") {
+  struct Sizes {
+    std::int64_t m, n, k;
+  };
+  for (const Dtype half : {Dtype::bf16, Dtype::f16}) {
+    for (const Dtype result : {half, Dtype::f32}) {
+      for (const Sizes z : {Sizes{40, 33, 70}, Sizes{1, 300, 513}, Sizes{300, 1, 256}, Sizes{265, 270, 30}}) {
+        for (const char* orders : {"nnn", "ntn", "ttn", "nnt"}) {
+          MatmulSpec s = dense({2}, z.m, z.n, z.k, orders);
+          s.dtype = half;
+          s.result = result;
+          CAPTURE(orders);
+          check(s, *make_widened_dot(s, 3));
+          s.accumulate = s.bias = true;
+          check(s, *make_widened_dot(s));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("bits of widened products do not depend on the number of threads") {
+  MatmulSpec s = dense({}, 300, 700, 600, "tnn");
+  s.dtype = s.result = Dtype::bf16;
+  Problem one(s);
+  one.run(*make_widened_dot(s, 1));
+  for (const int threads : {2, 5, 16}) {
+    Problem p(s);
+    p.run(*make_widened_dot(s, threads));
+    CHECK(p.c == one.c);
+  }
+}
+
+TEST_CASE("types and strides that nothing takes are refused") {
   MatmulSpec s = dense({}, 4, 4, 4);
-  s.dtype = s.result = Dtype::f64;
+  s.dtype = s.result = Dtype::i32;
   CHECK_FALSE(can_matmul(s));
   CHECK_THROWS_AS(make_matmul(s), RuntimeError);
-  s.dtype = s.result = Dtype::f16;
-  CHECK_FALSE(can_matmul(s));
   s = dense({}, 4, 4, 4);
   s.a_strides = {0, 1};
   CHECK_FALSE(can_matmul(s));
@@ -312,7 +347,7 @@ TEST_CASE("types and strides that the library cannot take are refused") {
 }
 
 TEST_CASE("empty products leave what follows the product") {
-  for (const Dtype dtype : {Dtype::f32, Dtype::bf16}) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::bf16, Dtype::f16}) {
     for (int variant = 0; variant < 4; ++variant) {
       MatmulSpec s = dense({2}, 3, 4, 0, "nnt");
       s.dtype = s.result = dtype;
@@ -364,8 +399,9 @@ TEST_CASE("long sums with a bias are cut and still right") {
   }
 }
 
-TEST_CASE("one object per spec and number of threads") {
-  const MatmulSpec s = dense({}, 12, 13, 14);
+TEST_CASE("one object of the library per spec and number of threads") {
+  MatmulSpec s = dense({}, 12, 13, 14);
+  s.dtype = s.result = Dtype::bf16;
   CHECK(make_matmul(s, 2) == make_matmul(s, 2));
   CHECK(make_matmul(s, 1) != make_matmul(s, 2));
 }
@@ -391,17 +427,15 @@ TEST_CASE("one object runs in many threads at once") {
 }
 
 TEST_CASE("a product inside a parallel loop is whole") {
-  const int before = num_threads();
-  set_num_threads(3);
   const MatmulSpec s = dense({}, 90, 80, 70);
   const auto matmul = make_matmul(s, 3);
   Problem reference(s);
   reference.run(*matmul);
   std::vector<Problem> problems(6, Problem(s));
-  auto body = [&](std::int64_t i) { problems[static_cast<std::size_t>(i)].run(*matmul); };
-  parallel_for(6, body);
+  share_items(3, 6, [&](std::int64_t, std::int64_t i) {
+    problems[static_cast<std::size_t>(i)].run(*matmul);
+  });
   for (const Problem& p : problems) CHECK(p.c == reference.c);
-  set_num_threads(before);
 }
 
 }  // namespace

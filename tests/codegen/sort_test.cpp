@@ -66,7 +66,7 @@ TEST_CASE("sorted, reversed and equal elements, and the extremes of integers") {
     check_sort({wide}, axis, 1);
     check_sort({lax::bitcast_convert_type(wide, rp::uint32), up}, axis, 1);
     check_sort({lax::bitcast_convert_type(wide, rp::float32)}, axis, 1);
-    check_sort({wide.astype(rp::int64) * rp::array(std::int64_t{1} << 31)}, axis, 1);
+    check_sort({wide.astype(rp::int64) * rp::full({}, std::int64_t{1} << 31, rp::int64)}, axis, 1);
   }
 }
 

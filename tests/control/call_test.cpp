@@ -262,3 +262,155 @@ TEST_CASE("calls compute what their functions compute, to second order") {
   check_close(rp::grad(shared)(x), rp::grad(plain)(x), 1e-14);
   check_close(rp::grad(rp::grad(shared))(x), rp::grad(rp::grad(plain))(x), 1e-14);
 }
+
+namespace {
+const auto sine_times = rp::jit(
+    [](Array a, Array b) {
+      Array s = rp::sin(a);
+      return s * b;
+    },
+    {.name = "inner"});
+}  // namespace
+
+TEST_CASE(
+    "a call in a loop or branch of a checkpoint passes on what its second half reads, not its "
+    "operands") {
+  auto loop = [](Array c, Array xs) {
+    auto step = [](Array carry, Array x) {
+      Array a = rp::cos(x);
+      return std::pair{sine_times(a, carry), rp::none};
+    };
+    return rp::scan(step, c, xs).first;
+  };
+  CHECK(text(rp::grad(rp::checkpoint(loop)), rp::ones({}), rp::ones({3})) ==
+        R"({ lambda ; a:f32[] b:f32[3]. let
+    _:f32[] = closed_call[
+      call_jaxpr={ lambda ; c:f32[] d:f32[3]. let
+          e:f32[] = scan[
+            jaxpr={ lambda ; f:f32[] g:f32[]. let
+                h:f32[] = cos g
+                i:f32[] = jit[
+                  name=inner
+                  jaxpr={ lambda ; h:f32[] f:f32[]. let
+                      j:f32[] = sin h
+                      i:f32[] = mul j f
+                    in (i,) }
+                ] h f
+              in (i,) }
+            length=3
+            num_carry=1
+            num_consts=0
+            reverse=False
+            unroll=1
+          ] c d
+        in (e,) }
+    ] a b
+    k:f32[] = remat2[
+      differentiated=True
+      jaxpr={ lambda ; l:f32[3] m:f32[]. let
+          jit[name=inner jaxpr={ lambda ; . let  in () }] 
+          n:f32[3] = scan[
+            jaxpr={ lambda ; o:f32[]. let
+                p:f32[] = cos o
+                q:f32[] = jit[
+                  name=inner
+                  jaxpr={ lambda ; p:f32[]. let q:f32[] = sin p in (q,) }
+                ] p
+              in (q,) }
+            length=3
+            num_carry=0
+            num_consts=0
+            reverse=False
+            unroll=1
+          ] l
+          r:f32[] = scan[
+            jaxpr={ lambda ; s:f32[] t:f32[]. let
+                u:f32[] = jit[
+                  name=inner
+                  jaxpr={ lambda ; t:f32[] s:f32[]. let
+                      u:f32[] = mul t s
+                    in (u,) }
+                ] t s
+              in (u,) }
+            length=3
+            num_carry=1
+            num_consts=0
+            reverse=True
+            unroll=1
+          ] m n
+        in (r,) }
+      policy=None
+      prevent_cse=True
+    ] b 1.0:f32[]
+  in (k,) })");
+  auto branch = [](Array p, Array c, Array x) {
+    return rp::cond(
+        p,
+        [&](Array v) {
+          Array a = rp::cos(x);
+          return sine_times(a, v);
+        },
+        [](Array v) { return v; }, c);
+  };
+  CHECK(text(rp::grad<1>(rp::checkpoint(branch)), rp::array(true), rp::ones({}), rp::ones({})) ==
+        R"({ lambda ; a:bool[] b:f32[] c:f32[]. let
+    d:i32[] = convert_element_type[new_dtype=int32 weak_type=False] a
+    _:f32[] = cond[
+      branches=(
+        { lambda ; e:f32[] f:f32[]. let  in (f,) }
+        { lambda ; g:f32[] h:f32[]. let
+            i:f32[] = cos g
+            j:f32[] = jit[
+              name=inner
+              jaxpr={ lambda ; i:f32[] h:f32[]. let
+                  k:f32[] = sin i
+                  j:f32[] = mul k h
+                in (j,) }
+            ] i h
+          in (j,) }
+      )
+    ] d c b
+    l:f32[] = remat2[
+      differentiated=True
+      jaxpr={ lambda ; m:bool[] n:f32[] o:f32[]. let
+          p:i32[] = convert_element_type[new_dtype=int32 weak_type=False] m
+          q:f32[] = cond[
+            branches=(
+              { lambda ; r:f32[]. let
+                  s:f32[] = empty2[
+                    dtype=float32
+                    memory_space=MemorySpace.Device
+                  ] 
+                in (s,) }
+              { lambda ; t:f32[]. let
+                  u:f32[] = cos t
+                  v:f32[] = jit[
+                    name=inner
+                    jaxpr={ lambda ; u:f32[]. let v:f32[] = sin u in (v,) }
+                  ] u
+                  w:f32[] = empty2[
+                    dtype=float32
+                    memory_space=MemorySpace.Device
+                  ] 
+                in (v,) }
+            )
+          ] p n
+          x:f32[] = cond[
+            branches=(
+              { lambda ; y:f32[] z:f32[]. let  in (z,) }
+              { lambda ; ba:f32[] bb:f32[]. let
+                  bc:f32[] = jit[
+                    name=inner
+                    jaxpr={ lambda ; ba:f32[] bb:f32[]. let
+                        bc:f32[] = mul ba bb
+                      in (bc,) }
+                  ] ba bb
+                in (bc,) }
+            )
+          ] p q o
+        in (x,) }
+      policy=None
+      prevent_cse=True
+    ] a c 1.0:f32[]
+  in (l,) })");
+}

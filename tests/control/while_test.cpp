@@ -166,6 +166,42 @@ TEST_CASE("every element of a mapped while_loop stops on its own") {
   }
 }
 
+TEST_CASE("every element of a mapped while_loop stops on its own when compiled, too") {
+  auto f = [](Array v) {
+    return rp::while_loop([](Array c) { return rp::sum(c) < 10.0; }, [](Array c) { return c * 1.5; }, v);
+  };
+  const Array x = rp::array(std::vector<double>{1, 2, 0.1}, rp::Shape{3, 1});
+  const std::vector<double> wanted = {11.390625, 10.125, 0.1 * std::pow(1.5, 12)};
+  for (const Array& y : {rp::vmap(f)(x), rp::jit(rp::vmap(f))(x), rp::vmap(rp::jit(f))(x)}) {
+    for (std::size_t i = 0; i < 3; ++i) CHECK(numbers(y)[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+  }
+  // More elements than fit beside the loop's other scratch memory, each with a number of steps of its own.
+  const Array many = rp::arange(1000) % 17;
+  auto count = [](Array n) { return rp::fori_loop(0, n, [](Array i, Array c) { return c + i; }, Array(0)); };
+  const std::vector<int> sums = rp::jit(rp::vmap(count))(many).to_vector<int>();
+  for (int i = 0; i < 1000; ++i) CHECK(sums[static_cast<std::size_t>(i)] == (i % 17) * (i % 17 - 1) / 2);
+  CHECK(rp::jit(rp::vmap(count))(rp::zeros({0}, rp::int32)).shape() == rp::Shape{0});
+}
+
+TEST_CASE("a mapped while_loop may carry keys") {
+  using State = std::tuple<Array, Array>;
+  auto f = [](Array key, Array n) {
+    auto more = [n](State s) { return std::get<1>(s) < n; };
+    auto step = [](State s) {
+      Array next = rp::random::fold_in(std::get<0>(s), std::get<1>(s));
+      return State{next, std::get<1>(s) + 1};
+    };
+    return rp::random::key_data(std::get<0>(rp::while_loop(more, step, State{key, Array(0)})));
+  };
+  const Array keys = rp::random::split(rp::random::key(7), 3), n = rp::array({2, 0, 5});
+  const auto bits = [](const Array& a) { return a.to_vector<std::uint32_t>(); };
+  Arrays rows;
+  for (std::int64_t i = 0; i < 3; ++i) rows.push_back(f(keys[i], n[i]));
+  const std::vector<std::uint32_t> wanted = bits(rp::stack(rows));
+  CHECK(bits(rp::vmap(f)(keys, n)) == wanted);
+  CHECK(bits(rp::jit(rp::vmap(f))(keys, n)) == wanted);
+}
+
 TEST_CASE("a while_loop has a forward derivative and no reverse one") {
   auto f = [](Array x) {
     return grow(rp::full({}, 2.0, rp::float64), rp::full({}, 9.0, rp::float64), x);

@@ -3,8 +3,13 @@
 #include <doctest/doctest.h>
 #include <reprise/reprise.h>
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
+#include <iostream>
 #include <limits>
+#include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -150,6 +155,50 @@ TEST_CASE("an array that holds nothing is an error, not a crash") {
   CHECK_MENTIONS(message<rp::TypeError>([&] { return rp::sin(empty); }), "used before a value was assigned");
 }
 
+TEST_CASE("an array that was given away says so") {
+  auto step = rp::jit([](Array x) { return x * 2.0; }, {.donate_argnums = {0}});
+  Array x = rp::ones({3});
+  const Array y = step(std::move(x));
+  const std::string text = message<rp::TypeError>([&] { return rp::sin(x); });  // NOLINT: that is the mistake
+  CHECK_MENTIONS(text, "hint: assign it first; one that was given away with std::move, as a donated argument, is empty");
+  CHECK_MENTIONS(text, here);
+}
+
+TEST_CASE("an integer in braces must fit its dtype") {
+  CHECK_MENTIONS(message<rp::TypeError>([] { return rp::array({1, 300}, rp::uint8); }),
+                 "array: an integer must fit its dtype, got 300 for uint8");
+  CHECK_MENTIONS(message<rp::TypeError>([] { return rp::array({-1}, rp::uint32); }), "got -1 for uint32");
+  const std::string text = message<rp::TypeError>([] { return rp::array({1l << 40}); });
+  CHECK_MENTIONS(text, "got 1099511627776 for int32");
+  CHECK_MENTIONS(text, "hint: name a dtype that holds it, as in rp::array({...}, rp::int64)");
+  CHECK_MENTIONS(text, here);
+}
+
+TEST_CASE("values that an update cuts to the array's dtype are warned about, once for each line") {
+  std::ostringstream said;
+  std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
+  const Array i = rp::arange(3), u = rp::ones({2}, rp::uint8), b = rp::array({true, false});
+  for (int k = 0; k < 3; ++k) i.at(0).set(0.5);
+  const std::string text = said.str();
+  i.at(0).add(0.5);
+  u.at(0).set(Array(3).astype(rp::int32));
+  b.at(0).set(1);
+  const std::string all = said.str();
+  i.at(0).set(true);
+  u.at(0).set(300);
+  rp::ones({2}).at(0).set(3);
+  rp::ones({2}, rp::bfloat16).at(0).set(1.5);
+  i.at(0).set(rp::array({3}, rp::int8)[0]);
+  const std::string at_end = said.str();
+  std::cerr.rdbuf(before);
+  CHECK_MENTIONS(text, "reprise: warning: at: values are cut to the dtype of the array, got f32 for i32");
+  CHECK_MENTIONS(text, here);
+  CHECK(std::count(text.begin(), text.end(), '\n') == 2);
+  CHECK_MENTIONS(all, "got i32 for u8");
+  CHECK_MENTIONS(all, "got i32 for bool");
+  CHECK(at_end == all);  // where JAX is silent, so are we
+}
+
 TEST_CASE("grad says what the function must return and take") {
   const Array x = rp::ones({3});
   CHECK_MENTIONS(message<rp::TypeError>([&] { return rp::grad([](Array v) { return rp::sin(v); })(x); }),
@@ -202,6 +251,17 @@ TEST_CASE("loops check their carries") {
                    return rp::while_loop([](Array v) { return v; }, [](Array v) { return v; }, 1.0);
                  }),
                  "while_loop: the condition must return a scalar bool, got f32[]");
+  CHECK_MENTIONS(message<rp::TypeError>([] {
+                   return rp::parse_jaxpr(R"({ lambda ; a:bool[3] b:f32[2]. let
+    _:bool[3] c:f32[2] = while[
+      body_jaxpr={ lambda ; d:bool[3] e:f32[2]. let  in (d, e) }
+      body_nconsts=0
+      cond_jaxpr={ lambda ; f:bool[3] g:f32[2]. let  in (f,) }
+      cond_nconsts=0
+    ] a b
+  in (c,) })");
+                 }),
+                 "while: a carry must have the dimensions of the condition in front, got f32[2] for bool[3]");
 }
 
 TEST_CASE("cond and switch_ check predicate and branches") {
@@ -259,6 +319,94 @@ TEST_CASE("absurd sizes are errors, not crashes") {
                  "too many elements");
   CHECK_MENTIONS(message<rp::RuntimeError>([] { return rp::ones({std::int64_t{1} << 50}); }), "memory");
   CHECK_MENTIONS(message<rp::TypeError>([] { return rp::ones({-1}); }), "negative");
+}
+
+TEST_CASE("sizes never wrap") {
+  const std::int64_t big = std::int64_t{1} << 50;
+  const Array wide = rp::zeros({big, 0});
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::concatenate({wide, wide, wide, wide, wide}, 0); }),
+                 "shape: too many elements, got (5629499534213120, 0)");
+  // An empty array has limits too: strides are products of its other dimensions.
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::zeros({0, big, big}); }), "too many elements");
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::broadcast_to(rp::zeros({1}), {big, big}); }), "too many elements");
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::lax::tile(wide, {64, 1}); }), "too many elements");
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] {
+                   return rp::make_jaxpr([](Array x) { return rp::outer(x, x); })(rp::zeros({std::int64_t{1} << 30}));
+                 }),
+                 "too many elements");
+  // Values that would fit one by one, but not together.
+  const auto f = [&](Array x) {
+    Array y = x;
+    for (int i = 0; i < 40; ++i) y = rp::sin(rp::broadcast_to(y, {big})) + x;
+    return rp::sum(y);
+  };
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::jit(f).lower(rp::ones({1})).compile(); }), "larger than any memory");
+}
+
+TEST_CASE("positions fit their dtype") {
+  const std::int64_t many = 2'500'000'000;
+  const auto of_many = [&](const auto& f) {
+    return rp::make_jaxpr([&](Array x) { return f(rp::broadcast_to(x, {many})); })(rp::zeros({1}, rp::uint8)).out_types()[0];
+  };
+  CHECK(of_many([](Array x) { return rp::argmax(x); }).dtype == rp::int64);
+  CHECK(of_many([](Array x) { return rp::argmin(x, 0); }).dtype == rp::int64);
+  CHECK(of_many([](Array x) { return rp::argsort(x); }).dtype == rp::int64);
+  CHECK(of_many([](Array x) { return rp::cumsum(x > 0); }).dtype == rp::int64);
+  CHECK(of_many([](Array x) { return rp::sum(x > 0); }).dtype == rp::int64);
+  CHECK(rp::argmax(rp::ones({3})).dtype() == rp::int32);
+  CHECK_MENTIONS(message<rp::TypeError>([&] {
+                   return of_many([](Array x) { return rp::lax::argmax(x, 0, rp::int32); });
+                 }),
+                 "argmax: positions must fit index_dtype, got i32 for axis 0 of u8[2500000000]");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { return rp::lax::argmax(rp::ones({200}), 0, rp::int8); }),
+                 "positions must fit index_dtype");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { return of_many([](Array x) { return rp::top_k(x, 2).second; }); }),
+                 "top_k: i32 indices would overflow");
+  // A label of one byte is no class above 255.
+  const Array hot = rp::nn::one_hot(rp::array({5}).astype(rp::uint8), 300);
+  CHECK(rp::sum(hot).item<float>() == 1);
+}
+
+namespace {
+
+// How deep functions may stand, and how deep never. The frames of sanitized code are several times as large, also
+// those that destroy the functions.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define REPRISE_LARGE_FRAMES
+#endif
+#endif
+#ifdef REPRISE_LARGE_FRAMES
+constexpr int deep = 100, too_many = 2000;
+#else
+constexpr int deep = 1000, too_many = 10000;
+#endif
+
+// sin inside so many functions.
+template <class Wrap>
+std::function<Array(Array)> nested(int levels, const Wrap& wrap) {
+  std::function<Array(Array)> f = [](Array x) { return rp::sin(x); };
+  for (int i = 0; i < levels; ++i) {
+    f = [g = std::make_shared<decltype(wrap(f))>(wrap(f))](Array x) { return (*g)(x) * 1.0; };
+  }
+  return f;
+}
+
+}  // namespace
+
+TEST_CASE("functions nested beyond the stack are an error") {
+  using Function = std::function<Array(Array)>;
+  const auto jit = [](const Function& f) { return rp::jit(f); };
+  const auto checkpoint = [](const Function& f) { return rp::checkpoint(f); };
+  const auto cond = [](const Function& f) {
+    return [f](Array x) { return rp::cond(x > 0.0, f, f, x); };
+  };
+  const std::string too_deep = "functions are nested too deeply";
+  CHECK(nested(deep, jit)(1.0).item<float>() == doctest::Approx(std::sin(1.0)));
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return nested(too_many, jit)(1.0); }), "jit: " + too_deep);
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::grad(nested(too_many, checkpoint))(1.0); }), too_deep);
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::jit(nested(too_many, cond))(1.0); }), too_deep);
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::make_jaxpr(nested(too_many, jit))(1.0); }), too_deep);
 }
 
 TEST_CASE("a missing entry of a Dict names the keys there are") {

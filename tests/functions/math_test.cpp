@@ -267,5 +267,28 @@ TEST_CASE("errors and equations carry the user's line") {
   CHECK(to_string(t.program->eqns[0].at).find("math_test.cpp:") != std::string::npos);
 }
 
+// What JAX 0.10.2 gives for the same expressions, in silence: the number is first converted to the array's dtype.
+TEST_CASE("a C++ integer takes the dtype of the array it meets, and wraps") {
+  const Array u = u8({1, 1});
+  CHECK((u + 300).to_vector<int>() == std::vector<int>{45, 45});
+  CHECK((300 + u).dtype() == uint8);
+  CHECK((u - 300).to_vector<int>() == std::vector<int>{213, 213});
+  CHECK((u * 300).to_vector<int>() == std::vector<int>{44, 44});
+  CHECK((u + -1).to_vector<int>() == std::vector<int>{0, 0});
+  CHECK((u < 300).to_vector<int>() == std::vector<int>{1, 1});
+  CHECK(equal(u, 300).to_vector<int>() == std::vector<int>{0, 0});
+  CHECK((u & 300).to_vector<int>() == std::vector<int>{0, 0});
+  CHECK((u % 300).to_vector<int>() == std::vector<int>{1, 1});
+  CHECK(maximum(u, 300).to_vector<int>() == std::vector<int>{44, 44});
+  CHECK(where(array({true, false}), u, 300).to_vector<int>() == std::vector<int>{1, 44});
+  CHECK(clip(u, 0, 300).to_vector<int>() == std::vector<int>{1, 1});
+  CHECK(full({1}, 300, uint8).item<int>() == 44);
+  CHECK(full({1}, 0.5, int32).item<int>() == 0);
+  CHECK(full_like(u, -1).to_vector<int>() == std::vector<int>{255, 255});
+  CHECK(where(array({true, false}), i32({1, 1}), 0.5).dtype() == float32);
+  CHECK_THROWS_AS(static_cast<void>(i32({1}) + (1l << 31)), TypeError);
+  CHECK_THROWS_AS(static_cast<void>(i32({1}) < (1l << 31)), TypeError);
+}
+
 }  // namespace
 }  // namespace reprise

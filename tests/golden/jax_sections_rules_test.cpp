@@ -163,6 +163,18 @@ TEST_CASE("g08: a policy is asked about every equation of the forward pass, in o
   CHECK(asked == theirs);
 }
 
+TEST_CASE("g08: what a checkpoint prints, and where that stands in its gradient") {
+  Section s("g08_policy_args_effects_random", "effects: debug print");
+  const auto f = rp::checkpoint([](Array x) {
+    Array y = rp::sin(x);
+    rp::debug::print("y={}", y);
+    return rp::sin(y);
+  });
+  s.traced(f, Array(1.0));
+  s.traced([&](Array x) { return rp::grad(f)(x); }, Array(1.0));
+  s.end();
+}
+
 TEST_CASE("g11, g15: linear functions and their residuals, of numbers and arrays") {
   Section s("g15_eager_misc", "eager vjp residuals for scalar consts");
   auto linear = [&s](const auto& f, const auto&... args) {

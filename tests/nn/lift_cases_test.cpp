@@ -137,6 +137,15 @@ TEST_CASE("scan stacks parameters along any axis") {
   const Array x = wave({2, 4});
   const nn::LiftScanOptions first = {.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 3};
   check_model("scan_axis0", nn::scan(nn::remat<Blk>(), first)(), {}, x, none);
+  nn::LiftScanOptions budget = first;
+  budget.checkpoints = 2;
+  check_model("scan_axis0", nn::scan<Blk>(budget)(), {}, x, none);
+  const Dict variables = flax::dict_of(flax::more("scan_axis0").at("variables"));
+  const auto gradient = [&](const auto& model) {
+    const auto loss = [&](Dict v) { return rp::sum(rp::square(rp::tree_leaves(model.apply(v, nn::ApplyOptions{}, x, none))[0])); };
+    return rp::grad(loss)(variables).dict("params");
+  };
+  flax::check_close(gradient(nn::scan<Blk>(budget)()), gradient(nn::scan<Blk>(first)()));
   check_model("scan_axis1",
               nn::scan<Blk>({.variable_axes = {{"params", 1}}, .split_rngs = split_params, .length = 3})(), {}, x, none);
   check_model("scan_axis_last_nobias",

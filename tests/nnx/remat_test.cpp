@@ -82,6 +82,30 @@ TEST_CASE("scan over remat blocks made by vmap gives Flax's numbers") {
   CHECK(golden::worst_ulp(out, c.at("out")) == 0);
 }
 
+TEST_CASE("scan with a checkpoint budget has the gradients of scan over remat blocks") {
+  nnx::Rngs rngs(1);
+  const auto create =
+      nnx::split_rngs(nnx::vmap([](nnx::Rngs& r) { return Block(r); }), {.splits = 9});
+  Block blocks = create(rngs);
+  const Array x = rp::random::normal(rp::random::key(7), {6, 4});
+  const auto apply = [](Block& block, Array v) { return rp::sin(block(v) + v); };
+  const auto gradients = [&](nnx::ScanOptions options, bool compiled) {
+    options.in_axes = {0, nnx::Carry};
+    options.out_axes = {nnx::Carry};
+    const auto loss = [=](Block& b, Array v) {
+      return rp::sum(rp::square(nnx::scan(apply, options)(b, v)));
+    };
+    return compiled ? nnx::jit(nnx::grad(loss))(blocks, x) : nnx::grad(loss)(blocks, x);
+  };
+  const auto plain = gradients({}, false);
+  for (const bool compiled : {false, true}) {
+    CHECK(worst_difference(gradients({.checkpoints = 3}, compiled), plain) < 1e-6);
+    CHECK(worst_difference(gradients({.checkpoint_bytes = 2 * 6 * 4 * 4}, compiled), plain) < 1e-6);
+    CHECK(worst_difference(gradients({.checkpoints = 1, .disk_checkpoints = 2}, compiled), plain) <
+          1e-6);
+  }
+}
+
 TEST_CASE("remat equals no remat with dropout and batch norm, eager and compiled") {
   const Array x = rp::random::normal(rp::random::key(7), {6, 4});
   const auto loss_plain = [](Net& net, Array in) { return rp::sum(rp::square(net(in))); };

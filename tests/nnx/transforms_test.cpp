@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 namespace rp = reprise;
 namespace nnx = rp::nnx;
 using rp::Array;
@@ -358,4 +360,45 @@ TEST_CASE("plain transforms see a module as its state") {
   });
   const Array x = rp::ones({3});
   CHECK(apply(state, x).item<float>() == doctest::Approx(rp::sum(block(x)).item<float>()));
+}
+
+namespace {
+
+struct Sine {};
+struct Cosine {};
+struct OtherParam {
+  struct Param : nnx::VariableKind<Param> {
+    using VariableKind::VariableKind;
+  };
+};
+
+}  // namespace
+
+TEST_CASE("one nnx::jit of a generic function runs the program of the arguments' C++ types") {
+  nnx::Linear model(2, 2, nnx::Rngs(0));
+  const auto sum_all = nnx::jit([](nnx::Linear&, auto tree) {
+    Array sum = 0.0;
+    for (const Array& leaf : rp::tree_leaves(tree)) sum = sum * 10.0 + leaf;
+    return std::pair{sum, tree};
+  });
+  CHECK(sum_all(model, std::pair{Array(1.0), Array(2.0)}).first.item<double>() == 12);
+  CHECK(sum_all(model, std::vector<Array>{1.0, 2.0}).second.size() == 2);
+  const auto by_tag = nnx::jit([](nnx::Linear&, Array x, auto tag) {
+    if constexpr (std::is_same_v<decltype(tag), Sine>) return rp::sin(x);
+    else return rp::cos(x);
+  });
+  CHECK(by_tag(model, Array(1.0), Sine{}).item<double>() == doctest::Approx(std::sin(1.0)));
+  CHECK(by_tag(model, Array(1.0), Cosine{}).item<double>() == doctest::Approx(std::cos(1.0)));
+}
+
+TEST_CASE("kinds of one name, and keys that look like other keys, are told apart") {
+  const nnx::Kind& ours = nnx::kind_of<OtherParam::Param>();
+  CHECK(ours.name == nnx::kind_of<nnx::Param>().name);
+  const nnx::StateLayout a({{.path = {"w"}, .kind = &ours}}), b({{.path = {"w"}, .kind = &nnx::kind_of<nnx::Param>()}});
+  CHECK(!(a == b));
+  const nnx::StateLayout c({{.path = {"w", "b"}}}), d({{.path = {"w', 'b"}}});
+  CHECK(!(c == d));
+  nnx::Dict<nnx::Param> two{{"a", nnx::Param(Array(1.0))}, {"b", nnx::Param(Array(2.0))}};
+  nnx::Dict<nnx::Param> one{{"a' variable Param  0 'b", nnx::Param(Array(1.0))}};
+  CHECK(!(nnx::graphdef(two) == nnx::graphdef(one)));
 }

@@ -109,6 +109,7 @@ Rows reduce_rows();   // op_table_reduce.cpp
 Rows window_rows();   // op_table_window.cpp
 Rows product_rows();  // op_table_product.cpp
 Rows random_rows();   // op_table_random.cpp
+Rows text_rows();     // op_table_texts.cpp
 Rows numpy_rows();    // op_table_numpy.cpp
 Rows nn_rows();       // op_table_nn.cpp
 

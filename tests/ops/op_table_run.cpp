@@ -91,6 +91,13 @@ struct Instance {
   Array operand(std::size_t i, std::int64_t slice = 0) const {
     return to_array(make_values(row, i, shapes[i], dtype_of(i), slice), dtype_of(i));
   }
+  std::string name() const {
+    std::string text = row.name + ":";
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      text += " " + to_string(Type{dtype_of(i), shapes[i]});
+    }
+    return text;
+  }
   Arrays operands() const {
     Arrays x;
     for (std::size_t i = 0; i < shapes.size(); ++i) x.push_back(operand(i));
@@ -209,7 +216,8 @@ Types types_of_operands(const Program& p, const Equation& e) {
   return types;
 }
 // The machine code of a function against its plain evaluation.
-void check_compiled(const std::string& what, const Function& f, const Arrays& x, double ulps) {
+void check_compiled(const Instance& run, const std::string& what, const Function& f, const Arrays& x,
+                    double ulps) {
   const Arrays y = f(x);
   const Jaxpr program = detail::trace_to_jaxpr(callee(f, x.size()), x);
   Arrays all = program.consts();
@@ -223,7 +231,7 @@ void check_compiled(const std::string& what, const Function& f, const Arrays& x,
     }
   };
   check(what);
-  const char* pass = next_optional_pass();
+  const char* pass = optional_pass(seed_of(run.name() + what) >> 8);
   const WithoutPass without(pass);
   check(what + " without " + pass);
 }
@@ -242,7 +250,7 @@ void check_program(const Instance& run, const Arrays& x, const Arrays& y) {
   Arrays all = program.consts();
   all.insert(all.end(), x.begin(), x.end());
   expect_close("the parsed program", parsed.eval(all), y, 0);
-  check_compiled("compiled", run.row.f, x, std::max(run.row.ulps, 16.0));
+  check_compiled(run, "compiled", run.row.f, x, std::max(run.row.ulps, 16.0));
 }
 
 // ------------------------------------------------------------------------------------- derivatives
@@ -405,7 +413,7 @@ void check_derivatives(const Instance& run, const Arrays& x) {
   const Smooth s = floating_part(run.row.f, x);
   check_derivative_types(s);
   const Arrays ct = directions(s.f(s.x), 29);
-  check_compiled("compiled vjp", [&](const Arrays& v) { return vjp_of(s.f, v, ct); }, s.x, 64);
+  check_compiled(run, "compiled vjp", [&](const Arrays& v) { return vjp_of(s.f, v, ct); }, s.x, 64);
   if (run.dtype != float64) return;
   check_first("derivative", s, 1e-6);
   if (run.row.derivative == Derivative::smooth) {
@@ -413,11 +421,7 @@ void check_derivatives(const Instance& run, const Arrays& x) {
   }
 }
 void check_instance(const Instance& run) {
-  std::string types;
-  for (std::size_t i = 0; i < run.shapes.size(); ++i) {
-    types += " " + to_string(Type{run.dtype_of(i), run.shapes[i]});
-  }
-  INFO("row ", run.row.name, ":", types);
+  INFO("row ", run.name());
   try {
     const Arrays x = run.operands();
     const Arrays y = run.row.f(x);

@@ -1,12 +1,13 @@
 // Draws, positions and windows that compiled programs compute by fused kernels, against the plain evaluator.
-#include <doctest/doctest.h>
+#include "ops/random.h"
+#include "same_bits.h"
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 #include <cstdlib>
 #include <limits>
-
-#include "ops/random.h"
-#include "same_bits.h"
+#include <optional>
 
 namespace rp = reprise;
 namespace lax = reprise::lax;
@@ -87,10 +88,11 @@ TEST_CASE("compiled positions of extremes are the evaluator's") {
           check_same_bits([&](Array v) { return lax::argmin(v, axis); }, x.astype(d));
         }
       }
+      const rp::Dtype narrow = shape[static_cast<std::size_t>(axis)] <= 256 ? rp::uint8 : rp::uint32;
       const Array whole = rp::clip(numbers_with_ties(shape, false), -6.f, 6.f);
       for (rp::Dtype d : {rp::int8, rp::int32, rp::int64, rp::uint8, rp::uint32, rp::bool_}) {
         check_same_bits([&](Array v) { return lax::argmax(v, axis, rp::int64); }, whole.astype(d));
-        check_same_bits([&](Array v) { return lax::argmin(v, axis, rp::uint8); }, whole.astype(d));
+        check_same_bits([&](Array v) { return lax::argmin(v, axis, narrow); }, whole.astype(d));
       }
     }
   }
@@ -168,4 +170,49 @@ TEST_CASE("a dropout mask under checkpoint repeats in the backward pass") {
   const auto step = rp::grad(loss);
   const auto a = rp::jit(step)(w, v, key).to_vector<float>(), b = step(w, v, key).to_vector<float>();
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
+}
+
+// Small whole numbers: sums are exact, so that their order does not show.
+TEST_CASE("products of any dtypes are compiled, with the evaluator's bits") {
+  const auto numbers = [](const rp::Shape& shape, rp::Dtype d) {
+    return ((rp::arange(shape[0] * shape[1]) % 7) - (d == rp::uint8 ? 0 : 3))
+        .reshape(shape)
+        .astype(d);
+  };
+  const std::vector<rp::Dtype> dtypes = {rp::float32, rp::bfloat16, rp::float16,
+                                         rp::float64, rp::int8,     rp::uint8,
+                                         rp::int32,   rp::int64,    rp::bool_};
+  for (const rp::Dtype a : dtypes) {
+    for (const rp::Dtype b : dtypes) {
+      for (const std::optional<rp::Dtype> sum :
+           {std::optional<rp::Dtype>(), std::optional(rp::float32), std::optional(rp::int64)}) {
+        INFO(rp::short_name(a), " ", rp::short_name(b), " ", sum ? rp::short_name(*sum) : "");
+        const auto f = [sum](Array x, Array y) {
+          return lax::dot_general(x, y, {{1}, {0}, {}, {}}, sum);
+        };
+        const Array x = numbers({9, 40}, a), y = numbers({40, 11}, b);
+        try {
+          f(x, y);
+        } catch (const rp::TypeError&) {
+          continue;  // a sum narrower than the operands
+        }
+        CHECK(plan_of(f, x, y).find("evaluate") == std::string::npos);
+        check_same_bits(f, x, y);
+      }
+    }
+  }
+  const auto empty = [](Array x, Array y) { return rp::matmul(x, y); };
+  check_same_bits(empty, rp::zeros({3, 0}), rp::zeros({0, 4}));
+  CHECK(plan_of(empty, rp::zeros({3, 0}), rp::zeros({0, 4})).find("evaluate") == std::string::npos);
+}
+
+TEST_CASE("the largest elements are chosen in the memory of the result") {
+  const Array x = numbers_with_ties({50, 50});
+  for (const std::int64_t k : {0, 1, 7, 50}) {
+    const auto values = [k](Array v) { return lax::top_k(v, k).first; };
+    const auto indices = [k](Array v) { return lax::top_k(v, k).second; };
+    check_same_bits(values, x);
+    check_same_bits(indices, x);
+    check_same_bits([&](Array v) { return rp::vmap(indices, {.in_axes = {1}})(v); }, x);
+  }
 }

@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 using namespace reprise;
 
 namespace {
@@ -97,4 +99,13 @@ TEST_CASE("all programs of an equation are visited in order") {
   Programs seen;
   for_each_program(p, [&](const ProgramPtr& program) { seen.push_back(program); });
   CHECK(seen == Programs{a, b, a});
+}
+
+TEST_CASE("numbers are equal when their bits are") {
+  const Params zero{{"fill_value", 0.0}}, minus_zero{{"fill_value", -0.0}}, again{{"fill_value", 0.0}};
+  const Params nan{{"fill_value", std::nan("")}};
+  CHECK(zero == again);
+  CHECK(hash_of(zero) == hash_of(again));
+  CHECK(!(zero == minus_zero));
+  CHECK(nan == nan.with("fill_value", std::nan("")));
 }

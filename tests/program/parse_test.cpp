@@ -4,6 +4,7 @@
 #include "program/parse_tree.h"
 #include "program/print.h"
 #include "program/trace.h"
+#include "runtime/compile.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -199,27 +200,77 @@ TEST_CASE("what the text hides is computed: weak types") {
 }
 
 TEST_CASE("values that look like Python become params") {
-  CHECK(parse_attr("policy", "None") == Attr(None{}));
-  CHECK(parse_attr("reverse", "True") == Attr(true));
-  CHECK(parse_attr("y", "-2") == Attr(std::int64_t{-2}));
-  CHECK(parse_attr("x", "1e-05") == Attr(1e-5));
-  CHECK(parse_attr("new_dtype", "bfloat16") == Attr(bfloat16));
-  CHECK(parse_attr("axes", "()") == Attr(Ints{}));
-  CHECK(parse_attr("axes", "(0,)") == Attr(Ints{0}));
-  CHECK(parse_attr("permutation", "(1, 0)") == Attr(Ints{1, 0}));
-  CHECK(parse_attr("padding_config", "((-1, 0, 0),)") == Attr(std::vector<Ints>{{-1, 0, 0}}));
-  CHECK(parse_attr("dimension_numbers", "(([1], [0]), ([], []))") ==
-        Attr(DotDims{{1}, {0}, {}, {}}));
+  constexpr Forms any = ~Forms{0};
+  CHECK(parse_attr(any, "None") == Attr(None{}));
+  CHECK(parse_attr(any, "True") == Attr(true));
+  CHECK(parse_attr(any, "-2") == Attr(std::int64_t{-2}));
+  CHECK(parse_attr(any, "1e-05") == Attr(1e-5));
+  CHECK(parse_attr(any, "bfloat16") == Attr(bfloat16));
+  CHECK(parse_attr(any, "()") == Attr(Ints{}));
+  CHECK(parse_attr(any, "(0,)") == Attr(Ints{0}));
+  CHECK(parse_attr(any, "[0]") == Attr(Ints{0}));
+  CHECK(parse_attr(any, "(1, 0)") == Attr(Ints{1, 0}));
+  CHECK(parse_attr(any, "((-1, 0, 0),)") == Attr(std::vector<Ints>{{-1, 0, 0}}));
+  CHECK(parse_attr(any, "(([1], [0]), ([], []))") == Attr(DotDims{{1}, {0}, {}, {}}));
 }
 
-TEST_CASE("names and values of unknown kinds stay text") {
-  CHECK(parse_attr("name", "float32") == Attr(std::string("float32")));
-  CHECK(parse_attr("jvp", "True") == Attr(std::string("True")));
+TEST_CASE("a value is read as one of the forms that its rule allows") {
+  CHECK(parse_attr(form::rows, "()") == Attr(std::vector<Ints>{}));
+  CHECK(parse_attr(form::text, "float32") == Attr(std::string("float32")));
+  CHECK(parse_attr(form::object, "True") == Attr(std::string("True")));
+  CHECK_FALSE(parse_attr(form::integer, "(0,)"));
+  CHECK_FALSE(parse_attr(form::ints, "0"));
+  CHECK_FALSE(parse_attr(form::none | form::dtype, "True"));
+  CHECK_FALSE(parse_attr(form::dims, "((1,), (0,))"));
   for (const char* text :
        {"GatherScatterMode.CLIP", "frozenset({'a', 'b'})", "(0)", "(True, False)", "[False]",
         "(99999999999999999999,)", "((((1,),),),)", "(1, 2", "<function f at 0xXXXX>"}) {
-    CHECK(parse_attr("x", text) == Attr(std::string(text)));
+    CHECK(parse_attr(~Forms{0}, text) == Attr(std::string(text)));
   }
+}
+
+TEST_CASE("numbers of numpy are numbers") {
+  std::int64_t count = 0;
+  CHECK(without_numpy("((np.int64(0), 1), (np.float32(-2.5), np.x))", count) ==
+        "((0, 1), (-2.5, np.x))");
+  CHECK(count == 2);
+  CHECK(without_numpy("np.int64(f(1)) np. np.int64(", count) == "np.int64(f(1)) np. np.int64(");
+  const std::string text = "{ lambda ; a:f32[2,3]. let b:f32[3] = reduce_sum[axes=(np.int64(0),) out_sharding=None] a in (b,) }";
+  CHECK(parse(text).eqns[0].params.get<Ints>("axes") == Ints{0});
+}
+
+TEST_CASE("params that JAX added later may be missing or say nothing") {
+  const Program p = parse(
+      "{ lambda ; a:f32[2]. let b:f32[2] = sin[accuracy=None] a; c:f32[2,1] = reshape[new_sizes=(2, 1)] b\n"
+      "d:f32[] = reduce_sum[axes=(0, 1)] c in (d,) }");
+  CHECK(to_text(p) ==
+        "{ lambda ; a:f32[2]. let\n    b:f32[2] = sin a\n"
+        "    c:f32[2,1] = reshape[dimensions=None new_sizes=(2, 1) sharding=None] b\n"
+        "    d:f32[] = reduce_sum[axes=(0, 1) out_sharding=None] c\n  in (d,) }");
+}
+
+TEST_CASE("the shape of a scan follows from its types") {
+  const Program p = parse(
+      "{ lambda ; a:f32[] b:f32[] c:f32[5]. let\n"
+      "    d:f32[] e:f32[5] = scan[\n"
+      "      ft_in=((None,), (None,), (None,))\n"
+      "      ft_out=((None,), (None,))\n"
+      "      jaxpr={ lambda ; f:f32[] g:f32[] h:f32[]. let i:f32[] = mul f h; j:f32[] = add g i in (j, g) }\n"
+      "      length=5\n      reverse=False\n      unroll=1\n    ] a b c\n  in (d, e) }");
+  CHECK(p.eqns[0].params.get<std::int64_t>("num_consts") == 1);
+  CHECK(p.eqns[0].params.get<std::int64_t>("num_carry") == 1);
+}
+
+TEST_CASE("reshape with dimensions turns its operand first") {
+  const std::string text =
+      "{ lambda ; a:f32[2,3]. let\n"
+      "    b:f32[6] = reshape[dimensions=(1, 0) new_sizes=(6,) sharding=None] a\n  in (b,) }";
+  const Program p = parse(text);
+  CHECK(to_text(p) == text);
+  const Array a = array({{1, 2, 3}, {4, 5, 6}}, float32);
+  const std::vector<float> turned{1, 4, 2, 5, 3, 6};
+  CHECK(eval(p, {a})[0].to_vector<float>() == turned);
+  CHECK(compile(p)->run({a})[0].to_vector<float>() == turned);
 }
 
 // ------------------------------------------------------------------------------------ odd but
@@ -317,7 +368,39 @@ TEST_CASE("an equation must have the types it computes") {
   CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[3] c:f32[3] = sin a in (b,) }") ==
         "parse: sin: the results have other types, got 2 results for 1 (line 1, column 26)");
   CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[] = reduce_sum a in (b,) }") ==
-        "parse: reduce_sum: a param is missing or has another kind of value (line 1, column 26)");
+        "parse: reduce_sum: the param axes is missing, got no params (line 1, column 26)");
+}
+
+TEST_CASE("every param is checked when it is read") {
+  CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[] = reduce_sum[axes=0 out_sharding=None] a in (b,) }") ==
+        "parse: reduce_sum: the param axes must be a tuple of integers, got 0 (line 1, column 47)");
+  CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[3] = sin[speed=fast] a in (b,) }") ==
+        "parse: sin: there is no param speed, got speed=fast (line 1, column 41)");
+  CHECK(message_of("{ lambda ; a:i32[]. let b:f32[] = cond[branches=()] a in (b,) }") ==
+        "parse: cond: the param branches must be a tuple of programs, got () (line 1, column 40)");
+  CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr=3] a in (b,) }") ==
+        "parse: a program is not defined, got `3` (line 1, column 48)");
+  CHECK_NOTHROW(parse("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) }] a in (b,) }"));
+  CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) } "
+                   "prevent_cse=3] a in (b,) }") ==
+        "parse: remat2: the param prevent_cse must be True or False or a text that is known here, got 3 "
+        "(line 1, column 25)");
+}
+
+TEST_CASE("every primitive refuses any param of another form") {
+  for (const Primitive* prim : all_primitives()) {
+    for (const ParamRule& rule : prim->param_rules) {
+      if (rule.otherwise == unused || (rule.forms & (form::text | form::object)) != 0) continue;
+      CAPTURE(prim->name);
+      CAPTURE(rule.key);
+      const std::string text =
+          str("{ lambda ; a:f32[2]. let b:f32[2] = ", prim->name, "[", rule.key, "=what]",
+              prim->arity == 0 ? "" : " a", prim->arity == 2 ? " a" : "", " in (b,) }");
+      const bool is_program = (rule.forms & form::program) != 0;
+      CHECK(message_of(text).starts_with(
+          is_program ? "parse: a program is not defined" : str("parse: ", prim->name, ": the param ", rule.key)));
+    }
+  }
 }
 
 TEST_CASE("an equation must have as many operands as its primitive takes") {

@@ -63,6 +63,7 @@ int posix_memalign(void** to, std::size_t alignment, std::size_t n) {
   return *to == nullptr && n != 0 ? ENOMEM : 0;
 }
 void* mmap(void* at, std::size_t n, int protection, int flags, int file, off_t offset) {
+  if (is_refused(n)) return MAP_FAILED;
   using Map = void* (*)(void*, std::size_t, int, int, int, off_t);
   static const auto next = reinterpret_cast<Map>(dlsym(RTLD_NEXT, "mmap"));
   void* const p = next(at, n, protection, flags, file, offset);

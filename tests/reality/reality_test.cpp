@@ -4,6 +4,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -43,8 +44,11 @@ Figures run_once_with(const rp::JitOptions& options, const F& f, const A&... arg
   reset_high_water();
   const std::size_t resident = status_bytes("VmRSS");
   allocation_counter::reset_peak();
-  const auto out = jitted(args...);
-  return {compiled.memory_analysis().peak_bytes, allocation_counter::peak() - before, status_bytes("VmHWM") - resident};
+  const std::size_t planned = compiled.memory_analysis().peak_bytes;
+  static_cast<void>(jitted(args...));
+  const std::size_t taken = allocation_counter::peak() - before;
+  const std::size_t touched = status_bytes("VmHWM") - resident;
+  return {planned, taken, touched};
 }
 
 template <class F, class... A>
@@ -52,11 +56,12 @@ Figures run_once(const F& f, const A&... args) {
   return run_once_with({}, f, args...);
 }
 
-// Threads of the pool and the code generator exist before anything is measured.
+// Threads of the pool and the code generator exist before anything is measured; a first product is
+// measured like any other.
 void warm_up() {
   static const bool done = [] {
     const Array x = rp::ones({512, 512});
-    rp::jit([](Array v) { return rp::sum(rp::matmul(v, v)); })(x);
+    rp::jit([](Array v) { return rp::sum(v * v); })(x);
     return true;
   }();
   static_cast<void>(done);
@@ -136,6 +141,87 @@ TEST_CASE("large products take the memory that was planned, however they are com
       compare("product", name, rp::value_and_grad<0, 1>(loss), loss, values(1, {400, columns}), values(2, {rows, 400}));
       compare("product", name + " long", rp::value_and_grad<0, 1>(loss), loss, values(1, {1024, columns}), values(2, {rows, 1024}));
     }
+  }
+}
+
+// Operands of several dtypes, and sums that are not the operands' dtype.
+TEST_CASE("products of mixed dtypes take the memory that was planned") {
+  const auto values = [](int seed, const rp::Shape& shape, rp::Dtype d) {
+    return (4.f * rp::random::normal(rp::random::key(seed), shape)).astype(d);
+  };
+  const std::vector<rp::Dtype> dtypes = {rp::float32, rp::bfloat16, rp::float16, rp::float64,
+                                         rp::int8,    rp::uint8,    rp::int32,   rp::bool_};
+  const Compare compare;
+  for (const rp::Dtype a : dtypes) {
+    for (const rp::Dtype b : dtypes) {
+      for (const std::optional<rp::Dtype> sum :
+           {std::optional<rp::Dtype>(), std::optional(rp::float32), std::optional(rp::int32)}) {
+        const auto f = [sum](Array x, Array y) {
+          return rp::lax::dot_general(x, y, {{1}, {0}, {}, {}}, sum);
+        };
+        const auto x = values(1, {512, 384}, a), y = values(2, {384, 640}, b);
+        try {
+          f(x[rp::slice(0, 1)], y);
+        } catch (const rp::TypeError&) {
+          continue;  // a sum narrower than the operands
+        }
+        const std::string name =
+            std::string(rp::short_name(a)) + " " + std::string(rp::short_name(b));
+        compare("mixed", name + (sum ? " " + std::string(rp::short_name(*sum)) : ""), f, f, x, y);
+      }
+    }
+  }
+}
+
+// What has no code of its own runs in the evaluator, inside the plan.
+TEST_CASE("evaluated steps take the memory that was planned") {
+  const Array x = rp::random::normal(rp::random::key(1), {1024, 1024});
+  const Compare compare;
+  const auto run = [&](const char* name, const auto& f, const auto&... args) {
+    compare("evaluated", name, f, f, args...);
+  };
+  run(
+      "top_k", [](Array v) { return rp::lax::top_k(v, 512); }, x);
+  run(
+      "top_k of a long row", [](Array v) { return rp::lax::top_k(v.reshape({1 << 20}), 1 << 19); },
+      x);
+  run(
+      "pad that cuts",
+      [](Array v) {
+        return rp::lax::pad(v, 0.f, {{-3, 40, 0}, {5, -7, 1}});
+      },
+      x);
+  run(
+      "large windows",
+      [](Array v) {
+        return rp::lax::reduce_window_max(v, {{9, 9}, {3, 3}, {{0, 0}, {0, 0}}});
+      },
+      x);
+  run(
+      "bits of 64",
+      [](Array k) {
+        return rp::random::bits(k, {1024, 1024}, rp::uint64);
+      },
+      rp::random::key(3));
+  run(
+      "split keys", [](Array k) { return rp::random::key_data(rp::random::split(k, 200000)); },
+      rp::random::key(3));
+  run(
+      "bitcast", [](Array v) { return rp::lax::bitcast_convert_type(v, rp::uint8); }, x);
+  for (const rp::Dtype d : {rp::float32, rp::bfloat16}) {
+    const auto pool = rp::grad([](Array v) {
+      return rp::sum(rp::lax::reduce_window_max(v, {{9, 9}, {3, 3}, {{0, 0}, {0, 0}}}));
+    });
+    run("large windows, gradient", pool, x.astype(d));
+  }
+  const auto conv = [](Array v, Array k) {
+    return rp::lax::conv_general_dilated(v, k,
+                                         {.window_strides = {1, 1}, .padding = {{0, 0}, {0, 0}}});
+  };
+  for (const rp::Dtype d : {rp::float64, rp::int32}) {
+    run("large kernels", conv,
+        (8.f * rp::random::normal(rp::random::key(2), {2, 8, 96, 96})).astype(d),
+        (8.f * rp::random::normal(rp::random::key(3), {8, 8, 12, 12})).astype(d));
   }
 }
 

@@ -55,10 +55,10 @@ TEST_CASE("a function's address is another one in every process") {
 }
 
 TEST_CASE("flags of prevent_cse are read back") {
-  CHECK(flags_from_repr("(True, False)") == std::vector<bool>{true, false});
-  CHECK(flags_from_repr("(False,)") == std::vector<bool>{false});
-  CHECK(!flags_from_repr("(1, 2)"));
-  CHECK(!flags_from_repr("True"));
+  CHECK(parse_flags("(True, False)") == std::vector<bool>{true, false});
+  CHECK(parse_flags("(False,)") == std::vector<bool>{false});
+  CHECK(!parse_flags("(1, 2)"));
+  CHECK(!parse_flags("True"));
 }
 
 TEST_CASE("a checkpoint that was read saves what its policy says") {

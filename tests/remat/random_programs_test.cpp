@@ -242,7 +242,7 @@ TEST_CASE("random programs are made of all kinds of operations") {
     collect_primitives(*rp::make_jaxpr(program.loss)(program.args).program(), found);
   }
   for (const char* primitive :
-       {"remat2", "scan", "cond", "jit", "custom_jvp_call", "custom_vjp_call", "name", "dot_general", "gather",
+       {"remat2", "scan", "cond", "while", "jit", "custom_jvp_call", "custom_vjp_call", "name", "dot_general", "gather",
         "scatter-add", "pad", "concatenate", "transpose", "slice", "reshape", "broadcast_in_dim", "sort", "cumsum",
         "reduce_sum", "reduce_max", "reduce_prod", "select_n", "gt", "pow", "erf", "stop_gradient"}) {
     INFO(primitive);
@@ -337,5 +337,22 @@ TEST_CASE("jit of checkpointed random programs gives the same numbers") {
     const auto [jit_value, jit_grads] = rp::jit(both)(program.args);
     CHECK(distance({jit_value}, {value}) < 1e-12);
     CHECK(distance(jit_grads, grads) < 1e-11);
+  }
+}
+
+TEST_CASE("a mapped random program equals the program row by row, evaluated and compiled") {
+  for (std::uint64_t seed = 500; seed < 560; ++seed) {
+    INFO("seed " << seed);
+    const RandomProgram program = random_program::make(seed, options_of(seed));
+    Arrays stacked, values;
+    for (const Array& a : program.args) stacked.push_back(rp::stack({a, -0.7 * a, rp::sin(3.0 * a)}));
+    for (std::int64_t row = 0; row < 3; ++row) {
+      Arrays args;
+      for (const Array& a : stacked) args.push_back(a[row]);
+      values.push_back(program.loss(args));
+    }
+    const Array wanted = rp::stack(values);
+    CHECK(distance({rp::vmap(program.loss)(stacked)}, {wanted}) <= 1e-10);
+    CHECK(distance({rp::jit(rp::vmap(program.loss))(stacked)}, {wanted}) <= 1e-10);
   }
 }

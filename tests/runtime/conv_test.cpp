@@ -130,7 +130,7 @@ TEST_CASE("empty sums and empty results of every dtype") {
   }
 }
 
-TEST_CASE("what the library refuses becomes products, very many of them are evaluated") {
+TEST_CASE("what the library refuses becomes products, very many of them a loop") {
   const Array x = normal(1, {2, 3, 40, 9}), k = normal(2, {4, 3, 3, 3});
   const ConvOptions both{.window_strides = {2, 2}, .padding = {{1, 0}, {0, 1}}, .lhs_dilation = {3, 2}};
   const auto conv = [both](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, both); };
@@ -139,7 +139,7 @@ TEST_CASE("what the library refuses becomes products, very many of them are eval
   const Array large = normal(3, {1, 1, 40, 40}).astype(rp::float64), window = normal(4, {1, 1, 20, 20}).astype(rp::float64);
   const auto wide = [](Array a, Array b) { return rp::lax::conv_general_dilated(a, b, {}); };
   CHECK(largest_difference(rp::jit(wide)(large, window), wide(large, window)) <= 1e-13);
-  CHECK(rp::jit(wide).lower(large, window).compile().as_text().find("evaluate") != std::string::npos);
+  CHECK(rp::jit(wide).lower(large, window).compile().as_text().find("evaluate") == std::string::npos);
 }
 
 TEST_CASE("products of a convolution take no more than a few copies of its operands and its result") {

@@ -2,19 +2,12 @@
 #include <doctest/doctest.h>
 
 #include "runtime/index_cases.h"
-#include "runtime/threads.h"
+#include "with_threads.h"
 
 namespace reprise {
 namespace {
 
 using lax::GatherScatterMode;
-
-// Sets the number of threads for one test.
-struct Threads {
-  int before = num_threads();
-  explicit Threads(int n) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-};
 
 Array gathered(const IndexCase& c, const Array& x, const Array& indices, const lax::GatherOptions& options, bool compiled) {
   const auto f = [&](Array operand, Array i) { return lax::gather(operand, i, c.numbers, c.sizes, options); };
@@ -152,7 +145,7 @@ TEST_CASE("a scatter's bits do not depend on the number of threads") {
     for (const Scatter scatter : {Scatter{lax::scatter}, Scatter{lax::scatter_add}}) {
       const Array expected = scattered(scatter, c, x, indices, updates, GatherScatterMode::fill_or_drop, false);
       for (int threads : {1, 2, 5}) {
-        const Threads set(threads);
+        const WithThreads set(threads);
         CHECK(same_elements(scattered(scatter, c, x, indices, updates, GatherScatterMode::fill_or_drop, true), expected));
       }
     }
@@ -215,7 +208,7 @@ TEST_CASE("a gather's bits do not depend on the number of threads") {
     const lax::GatherOptions options{.mode = GatherScatterMode::fill_or_drop};
     const Array expected = gathered(c, x, indices, options, false);
     for (int threads : {1, 2, 5}) {
-      const Threads set(threads);
+      const WithThreads set(threads);
       CHECK(same_elements(gathered(c, x, indices, options, true), expected));
     }
   }

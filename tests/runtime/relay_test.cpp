@@ -5,8 +5,8 @@
 #include <reprise/reprise.h>
 
 #include "runtime/compile.h"
-#include "runtime/threads.h"
 #include "same_bits.h"
+#include "with_threads.h"
 #include "without_pass.h"
 
 namespace rp = reprise;
@@ -26,34 +26,36 @@ Array attention(Array q, Array k, Array v) {
   return rp::einsum("bhqk,bkhd->bqhd", rp::nn::softmax(causal(scores), -1), v);
 }
 
+// Of two threads: a relay holds a slice for each thread, and with as many threads as slices it would take more memory
+// than steps that follow each other.
 template <class F, class... A>
 std::size_t count_relays(const F& f, const A&... args) {
+  const WithThreads two(2);
   const std::string text = rp::jit(f).lower(args...).compile().as_text();
   std::size_t n = 0;
   for (std::size_t at = text.find("relay of"); at != std::string::npos; at = text.find("relay of", at + 1)) ++n;
   return n;
 }
 
-// As without relays, bit for bit, with several numbers of threads, and in no more memory.
+// As without relays, bit for bit, with several numbers of threads, and in no more memory than without them.
 template <class F, class... A>
 void check_unseen(const F& f, const A&... args) {
-  const auto compiled = [&] { return rp::jit(f).lower(args...).compile(); };
-  rp::Arrays expected;
-  std::size_t peak = 0;
-  {
+  const auto peak = [&] { return rp::jit(f).lower(args...).compile().memory_analysis().peak_bytes; };
+  const auto results = [&] { return rp::tree_leaves(rp::jit(f)(args...)); };
+  const rp::Arrays expected = [&] {
     const WithoutPass without("relay");
-    expected = rp::tree_leaves(rp::jit(f)(args...));
-    peak = compiled().memory_analysis().peak_bytes;
-  }
-  const int before = rp::num_threads();
-  CHECK(compiled().memory_analysis().peak_bytes <= peak);
-  for (const int threads : {1, 2, 5}) {
-    rp::set_num_threads(threads);
-    const rp::Arrays got = rp::tree_leaves(rp::jit(f)(args...));
+    return results();
+  }();
+  for (const int threads : {1, 2, 5, 64}) {
+    INFO("with ", threads, " threads");
+    const WithThreads now(threads);
+    const std::size_t with_relays = peak();
+    const rp::Arrays got = results();
+    const WithoutPass without("relay");
+    CHECK(with_relays <= peak());
     REQUIRE(got.size() == expected.size());
     for (std::size_t i = 0; i < got.size(); ++i) check_same_elements(got[i], expected[i]);
   }
-  rp::set_num_threads(before);
 }
 
 }  // namespace
@@ -72,12 +74,10 @@ TEST_CASE("attention runs matrix by matrix, forward and backward") {
 TEST_CASE("what is passed on takes a thread's share of memory") {
   const Array x = normal(1, {4, 128, 8, 32});  // scores: 2 MiB
   const auto peak = [&] { return rp::jit(attention).lower(x, x, x).compile().memory_analysis().peak_bytes; };
-  const int before = rp::num_threads();
-  rp::set_num_threads(2);
+  const WithThreads two(2);
   const std::size_t with = peak();
   const WithoutPass without("relay");
   CHECK(peak() >= with + (3u << 19));
-  rp::set_num_threads(before);
 }
 
 TEST_CASE("odd sizes, one batch dimension and f64") {
@@ -153,6 +153,7 @@ TEST_CASE("few or small matrices are left as they are") {
 TEST_CASE("a run that is watched shows every value") {
   const Array x = normal(1, {2, 64, 4, 40});
   const rp::ProgramPtr program = rp::make_jaxpr(attention)(x, x, x).program();
+  const WithThreads two(2);
   const auto relayed = rp::compile(*program), watched = rp::compile(*program, {.relays = false});
   CHECK(relayed->code().instructions.size() < watched->code().instructions.size());
   CHECK(rp::check_recompute(rp::checkpoint([](Array a) { return rp::sum(attention(a, a, a)); }), x).ok);

@@ -12,7 +12,7 @@ using rp::Tangent;
 using rp::Tangents;
 
 rp::ProgramPtr traced(const rp::FlatFunction& f, const Arrays& args) {
-  return rp::trace(f, rp::types_of(args), {.body = true}).program;
+  return rp::trace(f, rp::leaf_types(args), {.body = true}).program;
 }
 Arrays sine_times(const Arrays& x) {
   Array s = rp::sin(x[0]);
@@ -83,7 +83,7 @@ TEST_CASE("what was evaluated for a number is used by linearize, not computed ag
     CHECK(total.item<double>() == doctest::Approx(100 * std::exp(0.5)));
     return {y * 2.0};
   };
-  const rp::Traced t = rp::trace(f, rp::types_of(args), {.concrete_args = &args});
+  const rp::Traced t = rp::trace(f, rp::leaf_types(args), {.concrete_args = &args});
   const rp::Linearized lin = rp::linearize(*t.program, args, {true}, {.known = &t.known});
   const auto exp_of_x = static_cast<std::size_t>(t.program->eqns[0].out[0]);
   REQUIRE(t.known.size() > exp_of_x);

@@ -18,7 +18,7 @@ rp::ProgramPtr example(const Array& like) {
     Array m = x[0] * x[1];
     return {m + x[2], x[1]};
   };
-  return rp::trace(f, rp::types_of({like, like, like}), {.body = true}).program;
+  return rp::trace(f, rp::leaf_types({like, like, like}), {.body = true}).program;
 }
 
 }  // namespace
@@ -66,7 +66,7 @@ TEST_CASE("the transposed program prints the equations in reverse") {
 
 TEST_CASE("a function that is not linear is a RuleError") {
   auto f = [](const Arrays& x) -> Arrays { return {rp::sin(x[0])}; };
-  const auto p = rp::trace(f, rp::types_of({one}), {.body = true}).program;
+  const auto p = rp::trace(f, rp::leaf_types({one}), {.body = true}).program;
   CHECK_THROWS_AS(rp::backward(*p, {std::nullopt}, {one}), rp::RuleError);
 }
 

@@ -11,7 +11,7 @@ using rp::Axes;
 using rp::Axis;
 
 rp::ProgramPtr traced(const rp::FlatFunction& f, const Arrays& args) {
-  return rp::trace(f, rp::types_of(args), {.body = true}).program;
+  return rp::trace(f, rp::leaf_types(args), {.body = true}).program;
 }
 Arrays sums(const Arrays& x) { return {rp::sum(x[0]) * x[1], rp::sin(x[1])}; }
 

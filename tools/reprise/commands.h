@@ -1,5 +1,5 @@
-// What `reprise print`, `residuals` and `plan` do. Each writes its answer to `out`, as text or as
-// one JSON object, and throws UsageError, InputError or an Error of the library.
+// What `reprise print`, `residuals`, `plan`, `curve` and `solve` do. Each writes its answer to `out`, as
+// text or as JSON, and throws UsageError, InputError or an Error of the library.
 #pragma once
 
 #include <iosfwd>
@@ -33,5 +33,18 @@ struct PlanOptions {
   bool json = false;
 };
 void plan_memory(const PlanOptions&, std::ostream& out);
+
+struct CurveOptions {
+  std::string file;
+  std::vector<std::string> policies;  // empty: none
+  std::string wrt;
+  bool json = false;
+};
+void draw_curve(const CurveOptions&, std::ostream& out);
+
+struct SolveOptions {
+  std::string file;
+};
+void solve_graphs(const SolveOptions&, std::ostream& out);
 
 }  // namespace reprise::cli

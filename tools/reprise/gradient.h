@@ -3,8 +3,9 @@
 
 #include "input.h"
 #include "policy_text.h"
-#include "reprise/callable.h"
+#include "reprise/jit.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,8 @@ TypedFunction with_gradients(const Input&, const PolicyChoice&, const std::vecto
 std::vector<bool> wrt_mask(const Input&, const std::string& chosen);
 
 std::vector<std::string> names_in(const Input&, const std::vector<bool>& mask);
+
+// The function as jit takes it: planned when it is asked for, without machine code.
+std::shared_ptr<const detail::JitEntry> traced_entry(const TypedFunction&, const JitOptions& options);
 
 }  // namespace reprise::cli

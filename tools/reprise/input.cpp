@@ -19,18 +19,6 @@ std::string read_all(std::istream& in) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-std::string read_text(const std::string& file) {
-  if (file == "-") return read_all(std::cin);
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (std::filesystem::is_directory(file)) errno = EISDIR;  // opens, and fails to read
-  if (errno != 0 || !in) {
-    const char* reason = std::strerror(errno != 0 ? errno : EIO);
-    throw InputError(str(file, ": error: the file cannot be read: ", reason));
-  }
-  return read_all(in);
-}
-
 // Equations refer to the name of their file: it lives as long as the process.
 const char* interned(const std::string& file) {
   static std::set<std::string> files;
@@ -48,6 +36,18 @@ std::string shown_line(const std::string& text, const ParseError& error) {
 }
 
 }  // namespace
+
+std::string read_text(const std::string& file) {
+  if (file == "-") return read_all(std::cin);
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (std::filesystem::is_directory(file)) errno = EISDIR;  // opens, and fails to read
+  if (errno != 0 || !in) {
+    const char* reason = std::strerror(errno != 0 ? errno : EIO);
+    throw InputError(str(file, ": error: the file cannot be read: ", reason));
+  }
+  return read_all(in);
+}
 
 Arrays Input::placeholders() const {
   Arrays args;

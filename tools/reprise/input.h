@@ -26,7 +26,8 @@ struct Input {
   Arrays placeholders() const;  // one for each input, with its type and without elements
 };
 
-// "-" is standard input. Throws InputError.
+// "-" is standard input. Both throw InputError.
+std::string read_text(const std::string& file);
 Input read_input(const std::string& file);
 
 }  // namespace reprise::cli

@@ -16,7 +16,7 @@ namespace {
 constexpr int input_is_wrong = 1, usage_is_wrong = 2;
 
 constexpr const char* program_help =
-    R"(FILE holds a program in text form, as make_jaxpr prints it here and in JAX 0.10:
+    R"(FILE holds a program in text form, as make_jaxpr prints it here and in JAX:
   { lambda ; a:f32[3]. let b:f32[3] = sin a; c:f32[] = reduce_sum[axes=(0,)
     out_sharding=None] b in (c,) }
 `-` reads standard input.
@@ -38,6 +38,20 @@ constexpr const char* plan_help =
 run holds at most beyond its arguments; offloaded, what policies move to the host, a part of
 the peak unless REPRISE_SPILL_DIR names a folder for it. Recomputed flops are spent on
 values that the checkpoints, or the plan where it is cheap, compute again instead of keeping.
+)";
+
+constexpr const char* curve_help =
+    R"(The plans from the least peak to the plain one, which is the last of each policy. Nothing is
+compiled to machine code. Peak: what a run holds at most beyond its arguments; time, by a model,
+and flops against the plain plan. What a policy saves is fixed, all else may be computed again.
+)";
+
+constexpr const char* solve_help =
+    R"(FILE holds a JSON array of graphs: `name`, `nodes` (`bytes`, `cost`, `operands`: numbers of
+earlier nodes, `output`) and `rows`, each with a `budget` in bytes. For each row one line:
+`name`, `budget`, `schedule` (nodes in the order of their evaluations), its `peak` and `cost`,
+and `lower`, which no schedule within the budget can cost less than. Without a schedule it is
+null, and `least_peak` is the lowest peak that was found.
 )";
 
 constexpr const char* checkpoint_help =
@@ -65,6 +79,8 @@ struct Options {
   PrintOptions print;
   ResidualsOptions residuals;
   PlanOptions plan;
+  CurveOptions curve;
+  SolveOptions solve;
   std::string shell;
 };
 
@@ -145,6 +161,34 @@ Examples:
                      exit_codes));
 }
 
+void add_curve(CLI::App& app, CurveOptions& options) {
+  CLI::App& command = *app.add_subcommand("curve", "Show what less memory costs: the plans of a gradient");
+  add_file(command, options.file);
+  add_policies(command, options.policies);
+  add_wrt(command, options.wrt);
+  add_json(command, options.json);
+  command.footer(str(gradient_help, curve_help, policy_help(), R"(
+Examples:
+  reprise curve loss.jaxpr
+  reprise curve loss.jaxpr --policy none --policy dots_saveable --json
+
+)",
+                     exit_codes));
+}
+
+void add_solve(CLI::App& app, SolveOptions& options) {
+  CLI::App& command = *app.add_subcommand(
+      "solve", "Find what to compute again within budgets, for abstract graphs");
+  command.add_option("FILE", options.file, "Graphs as JSON; - for standard input")->required();
+  command.footer(str(solve_help, R"(
+Examples:
+  reprise solve graphs.json
+  reprise solve graphs.json | jq -c '[.name, .budget, .peak, .cost, .lower]'
+
+)",
+                     exit_codes));
+}
+
 void add_completion(CLI::App& app, std::string& shell) {
   CLI::App& command = *app.add_subcommand("completion", "Print a completion script for a shell");
   command.add_option("SHELL", shell, "bash, zsh or fish")
@@ -164,6 +208,8 @@ void add_commands(CLI::App& app, Options& options) {
   add_print(app, options.print);
   add_residuals(app, options.residuals);
   add_plan(app, options.plan);
+  add_curve(app, options.curve);
+  add_solve(app, options.solve);
   add_completion(app, options.shell);
   app.footer(
       str(program_help, "\n`reprise COMMAND --help` tells more, with examples.\n", exit_codes));
@@ -174,6 +220,8 @@ void run(const CLI::App& app, const Options& options, std::ostream& out) {
   if (command == "print") print_program(options.print, out);
   if (command == "residuals") list_residuals(options.residuals, out);
   if (command == "plan") plan_memory(options.plan, out);
+  if (command == "curve") draw_curve(options.curve, out);
+  if (command == "solve") solve_graphs(options.solve, out);
   if (command == "completion") out << completion_script(app, options.shell);
   out.flush();
   if (!out) throw std::runtime_error("the output cannot be written");

@@ -25,9 +25,7 @@ struct PlannedRun {
 };
 
 PlannedProgram compiled(const TypedFunction& f) {
-  std::vector<std::size_t> argument_of;
-  for (std::size_t i = 0; i < f.args.size(); ++i) argument_of.push_back(i);
-  auto entry = detail::trace_jit(f.function, f.args, {}, argument_of, f.args.size());
+  auto entry = traced_entry(f, {});
   detail::compile_jit(*entry);
   return {jit<Arrays (*)(const Arrays&)>(nullptr), std::move(entry), ""};
 }
@@ -36,7 +34,7 @@ PlannedRun planned(const std::string& policy, const TypedFunction& f) {
   PlannedRun run{policy, compiled(f)};
   run.memory = run.program.memory_analysis();
   run.cost = run.program.cost_analysis();
-  const Program& planned_program = *run.program.entry()->compiled()->code().schedule->program;
+  const Program& planned_program = *run.program.entry()->planned()->code().schedule->program;
   run.recomputed_flops = recomputed_cost(planned_program).flops;
   return run;
 }

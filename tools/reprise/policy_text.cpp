@@ -34,6 +34,9 @@ class PolicyParser {
     return p;
   }
   Policy factor() {
+    // Policies hold policies: each one asked, and freed, asks and frees those inside.
+    constexpr int most_parts = 500;
+    if (++parts_ > most_parts) fail_here(str("at most ", most_parts, " parts are expected"));
     if (accept('!')) return !factor();
     if (accept('(')) {
       Policy p = policy();
@@ -81,7 +84,11 @@ class PolicyParser {
     return value;
   }
   [[noreturn]] void fail_here(const std::string& what) const {
-    throw UsageError(str("--policy: ", what, "\n  ", text_, "\n  ", std::string(at_, ' '), "^"));
+    // Of a long text, what is around the place.
+    constexpr std::size_t around = 60;
+    const std::size_t begin = at_ > around ? at_ - around : 0;
+    throw UsageError(str("--policy: ", what, "\n  ", text_.substr(begin, 2 * around), "\n  ",
+                         std::string(at_ - begin, ' '), "^"));
   }
 
  private:
@@ -109,6 +116,7 @@ class PolicyParser {
 
   const std::string& text_;
   std::size_t at_ = 0;
+  int parts_ = 0;
 };
 
 Policy read_offloaded_names(PolicyParser& p) {

@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // Options of MultiHeadAttention, as in Flax; behind some of them, what they are by default.
@@ -81,3 +82,4 @@ struct MultiHeadAttention : Module {
 };
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

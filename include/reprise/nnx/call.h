@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx::detail {
 
 // ------------------------------------------------------------------------------------- signatures
@@ -94,7 +95,7 @@ struct Roots {
 // A function together with its arguments, seen by the core. The core may run it several times.
 class Target {
  public:
-  Target(Location at, std::string identity) : at(at), identity(std::move(identity)) {}
+  Target(Location here, std::string id) : at(here), identity(std::move(id)) {}
   virtual ~Target() = default;
   virtual Roots arguments() = 0;  // as they were given
   virtual Roots begin_run() = 0;  // those of a new run: the given ones, values copied
@@ -102,7 +103,8 @@ class Target {
   virtual void run() = 0;
   virtual void end_run() = 0;  // drops the values of the run
   virtual Roots result() = 0;
-  virtual std::string statics() const = 0;  // of arguments that are static by number
+  // The C++ types of all arguments, and the values of those that are static by number.
+  virtual std::string signature() const = 0;
 
   Location at;
   std::string identity;
@@ -119,8 +121,8 @@ class TypedTarget final : public Target {
   using Raw = std::invoke_result_t<F&, Released<H>...>;
   using Result = Kept<Raw>;
 
-  TypedTarget(const F& f, Args args, Location at, std::string id)
-      : Target(at, std::move(id)), f_(f), given_(std::move(args)) {}
+  TypedTarget(const F& f, Args args, Location here, std::string id)
+      : Target(here, std::move(id)), f_(f), given_(std::move(args)) {}
 
   Roots arguments() override { return roots_of(given_); }
   Roots begin_run() override {
@@ -149,10 +151,11 @@ class TypedTarget final : public Target {
     }
     return roots;
   }
-  std::string statics() const override {
-    std::string text;
-    static_text(text, std::index_sequence_for<H...>{});
-    return text;
+  std::string signature() const override {
+    std::string key;
+    tree::append_type<Args>(key);
+    append_statics(key, std::index_sequence_for<H...>{});
+    return key;
   }
   void set_result(Result result) { result_.emplace(std::move(result)); }
   Result& value() { return *result_; }
@@ -189,9 +192,9 @@ class TypedTarget final : public Target {
     return roots;
   }
   template <std::size_t... I>
-  void static_text(std::string& text, std::index_sequence<I...>) const {
+  void append_statics(std::string& key, std::index_sequence<I...>) const {
     auto one = [&](const auto& value) {
-      tree::describe(tree::Static<Value<decltype(value)>>(value), text);
+      tree::describe(tree::Static<Value<decltype(value)>>(value), key);
     };
     auto some = [&]<std::size_t K>(std::integral_constant<std::size_t, K>) {
       if constexpr (StaticsOf<F>::has(K, sizeof...(H))) one(std::get<K>(given_));
@@ -268,3 +271,4 @@ struct CallOperator<Impl, F, void> {
 };
 
 }  // namespace reprise::nnx::detail
+#pragma GCC visibility pop

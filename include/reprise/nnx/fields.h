@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 class Module;
@@ -171,33 +172,27 @@ constexpr bool holds_data() {
   }
 }
 
-// Static values: equal texts mean equal values; and how they print.
+// Static values: of one C++ type, equal bytes mean equal values; and how they print.
 template <class T>
-void describe_static(const T& t, std::string& out) {
+void describe_static(const T& t, std::string& key) {
   if constexpr (is_static_box<T>) {
-    out += "@" + std::to_string(t.serial());
+    tree::append_bits(key, t.serial());
   } else if constexpr (is_function_pointer<T>) {
-    out += "&" + std::to_string(reinterpret_cast<std::uintptr_t>(t));
+    tree::append_bits(key, t);
   } else if constexpr (tree::is_static<T>) {
-    tree::describe(t, out);
+    tree::describe(t, key);
   } else if constexpr (tree::is_optional<T>) {
-    out += t ? '?' : '-';
-    if (t) describe_static(*t, out);
+    tree::append_bits(key, t.has_value());
+    if (t) describe_static(*t, key);
   } else if constexpr (is_any_map<T>) {
-    out += '{';
-    for (const auto& [key, value] : t) {
-      describe_static(key, out);
-      describe_static(value, out);
+    tree::append_bits(key, t.size());
+    for (const auto& [name, value] : t) {
+      describe_static(name, key);
+      describe_static(value, key);
     }
-    out += '}';
-  } else if constexpr (tree::is_sequence<T>) {
-    out += '(';
-    for (const auto& item : t) describe_static<typename T::value_type>(item, out);
-    out += ')';
   } else {
-    out += '(';
-    tree::each_child(t, [&](const auto& child, const auto&) { describe_static(child, out); });
-    out += ')';
+    if constexpr (tree::is_sequence<T>) tree::append_bits(key, t.size());
+    tree::each_child(t, [&](const auto& child, const auto&) { describe_static(child, key); });
   }
 }
 std::string repr_text(const std::string&);
@@ -233,13 +228,13 @@ std::string repr_static(const T& t) {
 
 // How the core treats a static value of one type.
 struct StaticType {
-  void (*describe)(const void*, std::string&);
+  void (*describe)(const void*, std::string& key);
   std::string (*repr)(const void*);
   const std::type_info* type;
 };
 template <class T>
 inline const StaticType static_type{
-    [](const void* t, std::string& out) { describe_static(*static_cast<const T*>(t), out); },
+    [](const void* t, std::string& key) { describe_static(*static_cast<const T*>(t), key); },
     [](const void* t) { return repr_static(*static_cast<const T*>(t)); }, &typeid(T)};
 
 struct StaticValue {
@@ -385,3 +380,4 @@ void Fields::add(const Key& key, T& member) {
 }
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 namespace detail {
@@ -135,3 +136,4 @@ inline State pop(Module& module, const Filter& filter) { return detail::pop_sown
 std::vector<std::pair<Path, Module*>> iter_modules(Module& module);
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

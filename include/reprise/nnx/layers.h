@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // Names that both layer libraries share.
@@ -333,3 +334,4 @@ class Sequential : public Module {
 };
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

@@ -11,12 +11,14 @@
 #include "reprise/nnx/rngs.h"
 #include "reprise/nnx/transforms.h"
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 struct CarryMark {};
@@ -29,7 +31,7 @@ class StateAxes {
  public:
   struct Rule {
     template <class A>
-    Rule(Filter filter, A axis) : filter(std::move(filter)), axis(to_axis(axis)) {}
+    Rule(Filter which, A along) : filter(std::move(which)), axis(to_axis(along)) {}
     Filter filter;
     StateAxis axis;
 
@@ -64,7 +66,14 @@ class Axis {
  private:
   std::variant<StateAxis, StateAxes> value_;
 };
-using Axes = std::vector<Axis>;
+// One each, {0, nnx::Carry}; or one for all, 0.
+class Axes : public std::vector<Axis> {
+ public:
+  using vector::vector;
+  template <class T>
+    requires std::convertible_to<T, Axis>
+  Axes(T axis) : vector{Axis(axis)} {}  // NOLINT: implicit by design
+};
 
 // Options of nnx::vmap and nnx::scan.
 struct VmapOptions {
@@ -78,6 +87,9 @@ struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;
   bool reverse = false;
   std::int64_t unroll = 1;
+  std::optional<reprise::Checkpoints> checkpoints = std::nullopt;     // as those of rp::scan
+  std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
+  std::int64_t disk_checkpoints = 0;
 };
 
 namespace detail {
@@ -166,3 +178,4 @@ requires(!detail::is_module<F>()) detail::SplitRngs<F> split_rngs(F f, SplitRngs
 }
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

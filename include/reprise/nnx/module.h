@@ -27,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 namespace detail {
@@ -68,6 +69,7 @@ class Module {
   virtual std::shared_ptr<Module> reprise_copy() const = 0;
 
   using reprise_base = Module;
+  using reprise_inspection = detail::Inspection;
   template <class T>
   static void reprise_visit_fields(T& module, Fields& out) {
     detail::visit_listed(module.reprise_fields(), T::reprise_field_names(), out);
@@ -202,3 +204,4 @@ class Dict final : public Module {
 };
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

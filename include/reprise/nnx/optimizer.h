@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // Changes a model by gradients; its state is made of variables, so that transforms can carry it.
@@ -61,3 +62,4 @@ class Optimizer final : public Module {
 };
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // One stream of keys.
@@ -120,3 +121,4 @@ inline SplitRngsScope split_rngs(Module& module, const SplitRngsOptions& options
 }
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

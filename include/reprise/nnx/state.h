@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // One array of a state: where it is, and what.
@@ -112,6 +113,10 @@ class State {
     operator const Array&() const { return get_value(); }                  // NOLINT
     operator Operand() const { return Operand(get_value(), Location{}); }  // NOLINT
     operator State() const;                                                // NOLINT
+    View(const View&) = default;
+    template <class T>
+    REPRISE_UNAVAILABLE("reading a State gives no place to write to: call state.set(path, value)")
+    void operator=(T&&);
 
    private:
     const State* state_;
@@ -147,6 +152,7 @@ State replace_by_pure_dict(const State& state, const reprise::Dict& values,
                            Location at = Location::current());
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop
 
 template <>
 inline constexpr bool reprise::tree::is_static<reprise::nnx::StateLayout> = true;

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 namespace detail {
@@ -37,3 +38,4 @@ void display(const T&... objects) {
 }
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

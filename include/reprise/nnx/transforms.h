@@ -17,15 +17,14 @@
 #include "reprise/nnx/call.h"
 #include "reprise/remat.h"
 
-#include <any>
+#include <concepts>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // As in the core.
@@ -159,7 +158,7 @@ class JitCall {
   ~JitCall();
   const std::string& key() const;
   std::shared_ptr<const JitRecord> trace();             // runs the function
-  void keep(reprise::detail::JitCache& cache, std::shared_ptr<const void> made) const;
+  void keep(reprise::detail::JitCache& cache, reprise::detail::JitCache::Made made) const;
   void run(const JitRecord& record, bool just_traced);  // and writes its results
  private:
   struct Impl;
@@ -180,6 +179,9 @@ class Compiled {
     return reprise::detail::cost_of(*detail::entry_of(*record_));
   }
   std::string as_text() const { return reprise::detail::plan_text(*detail::entry_of(*record_)); }
+  const std::shared_ptr<const reprise::detail::JitEntry>& entry() const {  // what report.h looks at
+    return detail::entry_of(*record_);
+  }
 
  private:
   std::shared_ptr<const detail::JitRecord> record_;
@@ -255,11 +257,12 @@ struct Jit : CallOperator<Jit<F>, F> {
   }
   template <class Result>
   std::shared_ptr<const Known<Result>> find(const std::string& key) const {
-    return std::static_pointer_cast<const Known<Result>>(cache->find(key));
+    return cache->template find<Known<Result>>(key);
   }
   template <class Result>
   void keep(const JitCall& jitted, Known<Result> known) const {
-    jitted.keep(*cache, std::make_shared<const Known<Result>>(std::move(known)));
+    const auto made = std::make_shared<const Known<Result>>(std::move(known));
+    jitted.keep(*cache, reprise::detail::JitCache::Made(made));
   }
   std::shared_ptr<reprise::detail::JitCache> cache = std::make_shared<reprise::detail::JitCache>();
 };
@@ -272,6 +275,10 @@ template <class F>
 detail::Remat<F> remat(F f, RematOptions options = {}) {
   return {std::move(f), std::move(options)};
 }
+
+template <class F, std::convertible_to<Policy> P>
+REPRISE_UNAVAILABLE("the policy is an option with a name: write nnx::remat(f, {.policy = policy})")
+void remat(F f, const P& policy);
 
 // The gradient with respect to the arguments I... (the first by default): of a module a State with
 // its parameters (or what `wrt` says), of a Variable an Array, of other values the same structure.
@@ -319,3 +326,4 @@ detail::Jit<F> jit(F f, JitOptions options = {}) {
 }
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

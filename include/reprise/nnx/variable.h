@@ -16,6 +16,7 @@
 #include <typeinfo>
 #include <utility>
 
+#pragma GCC visibility push(default)
 namespace reprise::nnx {
 
 // A kind of variable: its name, and the kind that it is a special case of.
@@ -32,6 +33,7 @@ struct Box {
   std::string tag;          // the stream of random state; else empty
   std::uint64_t trace = 0;  // the trace in which it may be changed
 };
+struct Inspection;  // how make_jaxpr and the like take variables and modules (inspect.h)
 std::string type_name(const std::type_info&);  // without namespaces: "Linear", "List<Linear>"
 }  // namespace detail
 
@@ -40,12 +42,13 @@ class Variable;
 template <class V>
 const Kind& kind_of() {
   if constexpr (std::is_same_v<V, Variable>) {
-    static const Kind kind{"Variable", nullptr};
+    static const Kind& kind = *new const Kind{"Variable", nullptr};
     return kind;
   } else {
     static_assert(std::is_same_v<typename V::reprise_kind, V>,
                   "a kind of variable derives from nnx::VariableKind<itself>");
-    static const Kind kind{detail::type_name(typeid(V)), &kind_of<typename V::reprise_parent>()};
+    static const Kind& kind =
+        *new const Kind{detail::type_name(typeid(V)), &kind_of<typename V::reprise_parent>()};
     return kind;
   }
 }
@@ -53,6 +56,7 @@ const Kind& kind_of() {
 class Variable {
  public:
   using reprise_kind = Variable;
+  using reprise_inspection = detail::Inspection;
   Variable() = default;  // holds nothing: assign before use
   explicit Variable(Array value) : Variable(kind_of<Variable>(), std::move(value)) {}
   explicit Variable(std::shared_ptr<detail::Box> box) : box_(std::move(box)) {}
@@ -152,3 +156,4 @@ using reprise::operator>;
 using reprise::operator>=;
 
 }  // namespace reprise::nnx
+#pragma GCC visibility pop

@@ -61,7 +61,7 @@ function decode(text) {
   raw.strings = raw.strings.map(shortPlace);
   return raw.programs.map((p, index) => {
     const program = { ...p, index };
-    program.bodies = p.bodies.map(([label, outer]) => ({ label: raw.strings[label], outer }));
+    program.bodies = p.bodies.map(([label, outer, loop]) => ({ label: raw.strings[label], outer, loop }));
     program.steps = p.steps.map((s) => decodeStep(s, raw.strings));
     program.values = p.values.map((v, i) => decodeValue(v, i, raw.strings));
     program.rules = p.rules.map((r, i) => decodeRule(r, i, raw.strings));

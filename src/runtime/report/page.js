@@ -314,6 +314,7 @@ function drawAll() {
   chart.draw();
   drawDetails();
   drawResiduals();
+  drawLoops(p, byId('loops'));
 }
 
 readHash();

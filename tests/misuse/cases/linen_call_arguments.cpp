@@ -1,4 +1,4 @@
-// error: the module has no member function call(...) that takes these arguments
+// deep error: the module has no member function call(...) that takes these arguments
 // include: reprise/nn.h
 struct MLP : rp::nn::Module<MLP> {
   Array call(Array x) { return rp::nn::Dense(4)(x); }

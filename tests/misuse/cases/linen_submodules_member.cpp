@@ -1,4 +1,4 @@
-// error: REPRISE_SUBMODULES lists modules
+// deep error: REPRISE_SUBMODULES lists modules
 // include: reprise/nn.h
 struct Net : rp::nn::Module<Net> {
   int features = 4;

@@ -1,4 +1,4 @@
-// error: nnx transforms do not take bound methods: pass the method itself
+// deep error: nnx transforms do not take bound methods: pass the method itself
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   rp::nnx::Param w{Array(1.0)};

@@ -1,4 +1,4 @@
-// error: REPRISE_FIELDS must list every member
+// deep error: REPRISE_FIELDS must list every member
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   rp::nnx::Param w, b;

@@ -1,4 +1,4 @@
-// error: use nnx::Dict<...>
+// deep error: use nnx::Dict<...>
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   std::map<std::string, rp::nnx::Param> table;

@@ -1,4 +1,4 @@
-// error: reprise_visit
+// deep error: reprise_visit
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   rp::nnx::Param w;

@@ -1,4 +1,4 @@
-// error: in nnx::Static<...>
+// deep error: in nnx::Static<...>
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   std::function<Array(Array)> f;

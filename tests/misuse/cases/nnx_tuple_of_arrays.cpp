@@ -1,4 +1,4 @@
-// error: derive the struct from nnx::Module, or use nnx::Data<...> for arrays
+// deep error: derive the struct from nnx::Module, or use nnx::Data<...> for arrays
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   std::tuple<Array, Array> pair;

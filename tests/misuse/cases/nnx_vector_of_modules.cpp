@@ -1,4 +1,4 @@
-// error: use nnx::List<...>
+// deep error: use nnx::List<...>
 // include: reprise/nnx.h
 struct Model : rp::nnx::Module {
   std::vector<rp::nnx::Linear> layers;

@@ -1,4 +1,4 @@
-// error: not a tree: use Arrays
+// deep error: not a tree: use Arrays
 struct Opaque {
   explicit Opaque(int n) : n(n) {}
   int n;

@@ -1,2 +1,2 @@
-// error: a transformed function must return its results
+// deep error: a transformed function must return its results
 rp::checkpoint([](Array) {})(1.0);

@@ -1,0 +1,3 @@
+// error: write x = x.at(i).multiply(1.0 / value)
+Array a = rp::ones({3});
+a[0] /= 2.0;
