@@ -1,8 +1,9 @@
 // How much slower Reprise is while other processes want the cores; it starts them itself.
 //   bench/beside [workload[:mode] ...]
 //
-// Columns: the median time of a call on a quiet machine, and its multiples beside one and three processes that only
-// count, and beside a second copy of the same workload. `step` is a small mlp, some 2 ms.
+// Columns: the median time of a call on a quiet machine, and its multiples beside one and three
+// processes that only count, and beside a second copy of the same workload. `step` is a small mlp,
+// some 2 ms.
 #include "workloads.h"
 
 #include <signal.h>
@@ -55,12 +56,14 @@ template <class Call>
 double median_ms(const Call& call, double seconds) {
   std::vector<double> taken;
   const auto begin = Clock::now();
-  while (taken.size() < 5 || std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
+  while (taken.size() < 5 ||
+         std::chrono::duration<double>(Clock::now() - begin).count() < seconds) {
     const auto start = Clock::now();
     call();
     taken.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
   }
-  std::nth_element(taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2), taken.end());
+  std::nth_element(taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(taken.size() / 2),
+                   taken.end());
   return taken[taken.size() / 2];
 }
 
@@ -72,7 +75,8 @@ struct Measure {
   mutable bool is_done = false;
 
   template <class F, class L, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&, const A&... args) const {
+  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&,
+                  const A&... args) const {
     if (is_done || (!wanted_mode.empty() && wanted_mode != mode)) return;
     is_done = true;
     const auto jitted = rp::jit(f);
@@ -89,7 +93,8 @@ struct Measure {
     const Others copy(1, [&] { execl(program, program, "--copy", item.c_str(), nullptr); });
     sleep(3);  // it compiles first
     const double itself = median_ms(call, seconds);
-    std::printf("%-16s %10.2f ms %8.2f x %8.2f x %8.2f x\n", (workload + " " + mode).c_str(), quiet, one / quiet, three / quiet, itself / quiet);
+    std::printf("%-16s %10.2f ms %8.2f x %8.2f x %8.2f x\n", (workload + " " + mode).c_str(), quiet,
+                one / quiet, three / quiet, itself / quiet);
     std::fflush(stdout);
   }
 };
@@ -101,10 +106,12 @@ int main(int argc, char** argv) {
   const bool is_copy = !wanted.empty() && wanted[0] == "--copy";
   if (is_copy) wanted.erase(wanted.begin());
   if (wanted.empty()) wanted = {"gpt:nothing", "mlp:none", "scan1024:none", "step"};
-  if (!is_copy) std::printf("%-16s %13s %10s %10s %10s\n", "", "quiet", "beside 1", "beside 3", "itself");
+  if (!is_copy)
+    std::printf("%-16s %13s %10s %10s %10s\n", "", "quiet", "beside 1", "beside 3", "itself");
   for (const std::string& item : wanted) {
     const std::string name = item.substr(0, item.find(':'));
-    const Measure measure{"/proc/self/exe", item, item.size() > name.size() ? item.substr(name.size() + 1) : "", is_copy};
+    const Measure measure{"/proc/self/exe", item,
+                          item.size() > name.size() ? item.substr(name.size() + 1) : "", is_copy};
     Sizes sizes;
     if (name == "step") sizes.mlp_layers = 4, sizes.mlp_width = 384, sizes.mlp_batch = 128;
     if (!visit_workload(name == "step" ? "mlp" : name, measure, sizes)) {

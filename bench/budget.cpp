@@ -1,8 +1,10 @@
-// Budgets of whole programs: ten from the least to the plain peak, and those of the standard policies.
+// Budgets of whole programs: ten from the least to the plain peak, and those of the standard
+// policies.
 //
 //   build/release/bench/budget [--no-run] [workload ...]
 //
-// One JSON line per plan: planned peak, predicted and measured time against the plain plan, seconds that planning took.
+// One JSON line per plan: planned peak, predicted and measured time against the plain plan, seconds
+// that planning took.
 #include "workloads.h"
 
 #include <algorithm>
@@ -16,13 +18,16 @@ namespace {
 using namespace bench;
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 // ---------------------------------------------------------------------------- two more workloads
 Array conv(const Array& x, const Array& w, std::int64_t stride) {
   const std::int64_t around = w.shape()[2] / 2;
-  return rp::lax::conv_general_dilated(x, w, {.window_strides = {stride, stride}, .padding = {{around, around}, {around, around}}});
+  return rp::lax::conv_general_dilated(
+      x, w, {.window_strides = {stride, stride}, .padding = {{around, around}, {around, around}}});
 }
 struct ConvWeights {
   rp::Arrays kernels;
@@ -66,8 +71,11 @@ void unet(Visit& visit) {
   ConvWeights weights;
   const std::int64_t widths[] = {16, 32, 64};
   unsigned seed = 0;
-  for (int s = 0; s < 3; ++s) weights.kernels.push_back(normal({widths[s], s == 0 ? 3 : widths[s - 1], 3, 3}, 0.1f, seed++));
-  for (int s = 2; s > 0; --s) weights.kernels.push_back(normal({widths[s - 1], widths[s] + widths[s - 1], 3, 3}, 0.1f, seed++));
+  for (int s = 0; s < 3; ++s)
+    weights.kernels.push_back(normal({widths[s], s == 0 ? 3 : widths[s - 1], 3, 3}, 0.1f, seed++));
+  for (int s = 2; s > 0; --s)
+    weights.kernels.push_back(
+        normal({widths[s - 1], widths[s] + widths[s - 1], 3, 3}, 0.1f, seed++));
   weights.kernels.push_back(normal({3, widths[0], 1, 1}, 0.1f, seed++));
   const auto loss = [](ConvWeights w, Array x) {
     rp::Arrays across;
@@ -87,7 +95,7 @@ void unet(Visit& visit) {
   visit("unet", "none", rp::value_and_grad(loss), loss, weights, normal({4, 3, 64, 64}, 1.f, 78));
 }
 
-// ------------------------------------------------------------------------------------------ measuring
+// --------------------------------------------------------------------------------------- measuring
 struct Point {
   std::size_t peak = 0;
   double seconds = 0;
@@ -98,20 +106,25 @@ struct Measure {
   std::function<Point(std::size_t)> within;
 
   template <class D, class F, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const D& differentiated, const F&, const A&... args) {
+  void operator()(const std::string& workload, const std::string& mode, const D& differentiated,
+                  const F&, const A&... args) {
     if (mode == "none") return budgets(workload, differentiated, args...);
     if (curve.empty()) return;
     const auto plain = rp::jit(differentiated).lower(args...).compile();
     const Point policy{plain.memory_analysis().peak_bytes, plain.budget_analysis().seconds};
     const Point same_memory = within(policy.peak);
-    std::size_t same_time = same_memory.peak > 0 && same_memory.seconds <= policy.seconds ? same_memory.peak : curve.back().peak;
+    std::size_t same_time = same_memory.peak > 0 && same_memory.seconds <= policy.seconds
+                                ? same_memory.peak
+                                : curve.back().peak;
     for (const Point& p : curve) {
       if (p.seconds <= policy.seconds) same_time = std::min(same_time, p.peak);
     }
-    std::printf("{\"workload\": \"%s\", \"policy\": \"%s\", \"peak_mib\": %.1f, \"time\": %.4f, \"budget_time\": %.4f, "
-                "\"budget_mib_at_its_time\": %.1f}\n",
-                workload.c_str(), mode.c_str(), mib(policy.peak), policy.seconds / curve.back().seconds,
-                same_memory.seconds / curve.back().seconds, mib(same_time));
+    std::printf(
+        "{\"workload\": \"%s\", \"policy\": \"%s\", \"peak_mib\": %.1f, \"time\": %.4f, "
+        "\"budget_time\": %.4f, "
+        "\"budget_mib_at_its_time\": %.1f}\n",
+        workload.c_str(), mode.c_str(), mib(policy.peak), policy.seconds / curve.back().seconds,
+        same_memory.seconds / curve.back().seconds, mib(same_time));
     std::fflush(stdout);
   }
 
@@ -123,13 +136,18 @@ struct Measure {
     const double taken = seconds_since(begin);
     curve.clear();
     for (const auto& p : found.points) curve.push_back({p.peak_bytes, p.seconds});
-    std::printf("{\"workload\": \"%s\", \"curve\": %zu, \"least_mib\": %.1f, \"plain_mib\": %.1f, \"planning_s\": %.2f}\n",
-                workload.c_str(), curve.size(), mib(curve.front().peak), mib(curve.back().peak), taken);
+    std::printf(
+        "{\"workload\": \"%s\", \"curve\": %zu, \"least_mib\": %.1f, \"plain_mib\": %.1f, "
+        "\"planning_s\": %.2f}\n",
+        workload.c_str(), curve.size(), mib(curve.front().peak), mib(curve.back().peak), taken);
     within = [=](std::size_t budget) {
       rp::JitOptions options;
       options.memory_budget = static_cast<std::int64_t>(budget);
       try {
-        const auto a = rp::jit(differentiated, options).lower(rp::types_of(args)...).compile().budget_analysis();
+        const auto a = rp::jit(differentiated, options)
+                           .lower(rp::types_of(args)...)
+                           .compile()
+                           .budget_analysis();
         return Point{a.peak_bytes, a.seconds};
       } catch (const rp::RuntimeError&) {
         return Point{0, 0};  // no plan: the row has zeros
@@ -138,12 +156,14 @@ struct Measure {
     double plain_ms = 0;
     for (int k = 10; k > 0; --k) {
       const std::size_t least = curve.front().peak, most = curve.back().peak;
-      const std::size_t budget = k == 10 ? most : least + (most - least) / 9 * static_cast<std::size_t>(k - 1);
+      const std::size_t budget =
+          k == 10 ? most : least + (most - least) / 9 * static_cast<std::size_t>(k - 1);
       row(workload, budget, plain_ms, differentiated, args...);
     }
   }
   template <class D, class... A>
-  void row(const std::string& workload, std::size_t budget, double& plain_ms, const D& differentiated, const A&... args) const {
+  void row(const std::string& workload, std::size_t budget, double& plain_ms,
+           const D& differentiated, const A&... args) const {
     rp::JitOptions options;
     options.memory_budget = static_cast<std::int64_t>(budget);
     const auto begin = Clock::now();
@@ -158,10 +178,12 @@ struct Measure {
       best_ms = i <= 1 ? ms : std::min(ms, best_ms);  // the first one compiles
     }
     if (plain_ms == 0) plain_ms = best_ms;
-    std::printf("{\"workload\": \"%s\", \"budget_mib\": %.1f, \"peak_mib\": %.1f, \"predicted\": %.4f, \"measured\": %.4f, "
-                "\"flops\": %.4f, \"gap\": %.4f, \"planning_s\": %.2f}\n",
-                workload.c_str(), mib(budget), mib(a.peak_bytes), a.seconds / a.plain_seconds, runs ? best_ms / plain_ms : 0,
-                a.flops / a.plain_flops, a.gap(), planning);
+    std::printf(
+        "{\"workload\": \"%s\", \"budget_mib\": %.1f, \"peak_mib\": %.1f, \"predicted\": %.4f, "
+        "\"measured\": %.4f, "
+        "\"flops\": %.4f, \"gap\": %.4f, \"planning_s\": %.2f}\n",
+        workload.c_str(), mib(budget), mib(a.peak_bytes), a.seconds / a.plain_seconds,
+        runs ? best_ms / plain_ms : 0, a.flops / a.plain_flops, a.gap(), planning);
     std::fflush(stdout);
   }
 };
@@ -172,15 +194,20 @@ int main(int argc, char** argv) {
   Measure measure;
   std::vector<std::string> names;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--no-run") == 0) measure.runs = false;
-    else names.emplace_back(argv[i]);
+    if (std::strcmp(argv[i], "--no-run") == 0)
+      measure.runs = false;
+    else
+      names.emplace_back(argv[i]);
   }
   if (names.empty()) names = {"gpt", "gpt_scan", "mlp", "unet", "resnet"};
   for (const std::string& name : names) {
     measure.curve.clear();
-    if (name == "unet") unet(measure);
-    else if (name == "resnet") resnet(measure);
-    else if (!visit_workload(name, measure, Sizes{})) return std::fprintf(stderr, "there is no workload %s\n", name.c_str()), 1;
+    if (name == "unet")
+      unet(measure);
+    else if (name == "resnet")
+      resnet(measure);
+    else if (!visit_workload(name, measure, Sizes{}))
+      return std::fprintf(stderr, "there is no workload %s\n", name.c_str()), 1;
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // Matrix products of a small GPT, in GFLOP/s: ours (codegen/matmul.h), and through every door of
-// oneDNN: the bare matmul primitive, inner_product and dnnl_sgemm. The letters say how a, b and c are
-// stored: n by rows, t by columns.
+// oneDNN: the bare matmul primitive, inner_product and dnnl_sgemm. The letters say how a, b and c
+// are stored: n by rows, t by columns.
 //   bench/matmul [threads]
 #include "codegen/matmul.h"
 

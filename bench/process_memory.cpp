@@ -1,13 +1,14 @@
-// What the process holds after work that is over, seen from outside: resident memory before and after many shapes of
-// eager products and many jit functions, and once more after release_free_memory().
+// What the process holds after work that is over, seen from outside: resident memory before and
+// after many shapes of eager products and many jit functions, and once more after
+// release_free_memory().
 //   bench/process_memory [shapes] [jits]     10000 of each by default
+#include "codegen/machine_code.h"
+#include "reprise/reprise.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
-
-#include "codegen/machine_code.h"
-#include "reprise/reprise.h"
 
 namespace rp = reprise;
 using rp::Array;
@@ -17,7 +18,8 @@ namespace {
 double resident_mib() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind("VmRSS", 0) == 0) return std::stod(line.substr(line.find_first_of("0123456789"))) / 1024;
+    if (line.rfind("VmRSS", 0) == 0)
+      return std::stod(line.substr(line.find_first_of("0123456789"))) / 1024;
   }
   return 0;
 }
@@ -30,8 +32,10 @@ std::size_t mappings() {
 
 void print(const char* what) {
   const auto code = rp::codegen::loaded_code();
-  std::printf("%-34s %8.1f MiB resident, %5zu mappings, %5zu modules of code (%.1f MiB), live_bytes %zu\n", what, resident_mib(),
-              mappings(), code.modules, static_cast<double>(code.bytes) / (1 << 20), rp::live_bytes());
+  std::printf(
+      "%-34s %8.1f MiB resident, %5zu mappings, %5zu modules of code (%.1f MiB), live_bytes %zu\n",
+      what, resident_mib(), mappings(), code.modules, static_cast<double>(code.bytes) / (1 << 20),
+      rp::live_bytes());
   std::fflush(stdout);
 }
 

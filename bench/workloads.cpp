@@ -2,12 +2,13 @@
 //   bench/workloads [workload[:mode] ...]
 #include "workloads.h"
 
+#include "runtime/compile.h"
+
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
-
-#include "runtime/compile.h"
 
 namespace {
 
@@ -26,7 +27,8 @@ void emit(const std::string& workload, const std::string& mode, nlohmann::ordere
   std::fflush(stdout);
 }
 
-// The matrix products alone, as they stand in the compiled program: for each the least time of several runs.
+// The matrix products alone, as they stand in the compiled program: for each the least time of
+// several runs.
 template <class F, class... A>
 double matmul_ms(const F& f, const A&... args) {
   const rp::Jaxpr traced = rp::make_jaxpr(f)(args...);
@@ -45,7 +47,8 @@ double matmul_ms(const F& f, const A&... args) {
     executable->run(inputs, &observer);
   }
   double sum = 0;
-  for (std::size_t i = 0; i < instructions.size(); ++i) sum += std::holds_alternative<rp::RunMatmul>(instructions[i]) ? least[i] : 0;
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    sum += std::holds_alternative<rp::RunMatmul>(instructions[i]) ? least[i] : 0;
   return sum;
 }
 
@@ -54,7 +57,8 @@ struct Measure {
   bool wants(const std::string& mode) const { return wanted_mode.empty() || wanted_mode == mode; }
 
   template <class F, class L, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&, const A&... args) const {
+  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&,
+                  const A&... args) const {
     if (workload == "toy") return small_calls(f, args...);
     if (!wants(mode)) return;
     const auto jitted = rp::jit(f);
@@ -68,7 +72,8 @@ struct Measure {
     const std::size_t before = rp::live_bytes();
     const auto first = Clock::now();
     { const auto out = jitted(args...); }
-    const double first_ms = ms_since(first), measured = static_cast<double>(rp::peak_live_bytes() - before);
+    const double first_ms = ms_since(first),
+                 measured = static_cast<double>(rp::peak_live_bytes() - before);
     std::vector<double> taken;
     for (int i = 0; i < (first_ms > 300 ? 5 : first_ms > 5 ? 9 : 25); ++i) {
       const auto start = Clock::now();
@@ -79,9 +84,14 @@ struct Measure {
     const auto memory = compiled.memory_analysis();
     const auto mib = [](double bytes) { return rounded(bytes / (1 << 20)); };
     nlohmann::ordered_json figures{
-        {"ms", rounded(taken[0])}, {"ms_median", rounded(taken[taken.size() / 2])}, {"trace_s", rounded(trace_s)}, {"compile_s", rounded(compile_s)}, {"temp_mib", mib(static_cast<double>(memory.temp_bytes))},
-          {"peak_mib", mib(static_cast<double>(memory.peak_bytes))}, {"measured_mib", mib(measured)},
-          {"matmul_gflop", rounded(compiled.cost_analysis().matmul_flops / 1e9)}};
+        {"ms", rounded(taken[0])},
+        {"ms_median", rounded(taken[taken.size() / 2])},
+        {"trace_s", rounded(trace_s)},
+        {"compile_s", rounded(compile_s)},
+        {"temp_mib", mib(static_cast<double>(memory.temp_bytes))},
+        {"peak_mib", mib(static_cast<double>(memory.peak_bytes))},
+        {"measured_mib", mib(measured)},
+        {"matmul_gflop", rounded(compiled.cost_analysis().matmul_flops / 1e9)}};
     if (workload == "gpt") figures["matmul_ms"] = rounded(matmul_ms(f, args...));
     emit(workload, mode, std::move(figures));
   }

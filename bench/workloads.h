@@ -56,7 +56,8 @@ inline Array block(const GptSize& s, const Array& mask, const Block& p, const Ar
   const Array qkv = rp::matmul(norm(x, p.ln1, p.ln1b), p.wqkv) + p.bqkv;
   const Array heads = rp::transpose(rp::reshape(qkv, {B, T, 3 * H, D / H}), {0, 2, 1, 3});
   const rp::Arrays parts = rp::split(heads, 3, 1);
-  const Array scores = rp::matmul(parts[0], rp::swapaxes(parts[1], -1, -2)) / std::sqrt(static_cast<float>(D / H));
+  const Array scores =
+      rp::matmul(parts[0], rp::swapaxes(parts[1], -1, -2)) / std::sqrt(static_cast<float>(D / H));
   const Array p_attn = rp::nn::softmax(rp::where(mask, scores, -1e9f), -1);
   const Array o = rp::reshape(rp::transpose(rp::matmul(p_attn, parts[2]), {0, 2, 1, 3}), {B, T, D});
   const Array h1 = x + rp::checkpoint_name(rp::matmul(o, p.wo) + p.bo, "attn_out");
@@ -66,24 +67,41 @@ inline Array block(const GptSize& s, const Array& mask, const Block& p, const Ar
 
 inline Block init_block(const GptSize& s, unsigned i) {
   const std::int64_t D = s.width;
-  return {rp::ones({D}),    rp::zeros({D}), normal({D, 3 * D}, 0.02f, 10 * i + 1), rp::zeros({3 * D}),
-          normal({D, D}, 0.02f, 10 * i + 2), rp::zeros({D}), rp::ones({D}), rp::zeros({D}),
-          normal({D, 4 * D}, 0.02f, 10 * i + 3), rp::zeros({4 * D}), normal({4 * D, D}, 0.02f, 10 * i + 4), rp::zeros({D})};
+  return {rp::ones({D}),
+          rp::zeros({D}),
+          normal({D, 3 * D}, 0.02f, 10 * i + 1),
+          rp::zeros({3 * D}),
+          normal({D, D}, 0.02f, 10 * i + 2),
+          rp::zeros({D}),
+          rp::ones({D}),
+          rp::zeros({D}),
+          normal({D, 4 * D}, 0.02f, 10 * i + 3),
+          rp::zeros({4 * D}),
+          normal({4 * D, D}, 0.02f, 10 * i + 4),
+          rp::zeros({D})};
 }
 inline Gpt init_gpt(const GptSize& s) {
-  Gpt p{normal({s.vocabulary, s.width}, 0.02f, 1000), normal({s.length, s.width}, 0.02f, 1001), rp::ones({s.width}), rp::zeros({s.width}), {}};
+  Gpt p{normal({s.vocabulary, s.width}, 0.02f, 1000),
+        normal({s.length, s.width}, 0.02f, 1001),
+        rp::ones({s.width}),
+        rp::zeros({s.width}),
+        {}};
   for (unsigned i = 0; i < s.layers; ++i) p.blocks.push_back(init_block(s, i));
   return p;
 }
 inline StackedGpt stacked(const Gpt& p) {
-  auto stack = [&](Array Block::* member) {
+  auto stack = [&](Array Block::*member) {
     rp::Arrays all;
     for (const Block& b : p.blocks) all.push_back(b.*member);
     return rp::stack(all);
   };
-  return {p.emb, p.pos, p.lnf, p.lnfb,
-          {stack(&Block::ln1), stack(&Block::ln1b), stack(&Block::wqkv), stack(&Block::bqkv), stack(&Block::wo), stack(&Block::bo),
-           stack(&Block::ln2), stack(&Block::ln2b), stack(&Block::w1), stack(&Block::b1), stack(&Block::w2), stack(&Block::b2)}};
+  return {p.emb,
+          p.pos,
+          p.lnf,
+          p.lnfb,
+          {stack(&Block::ln1), stack(&Block::ln1b), stack(&Block::wqkv), stack(&Block::bqkv),
+           stack(&Block::wo), stack(&Block::bo), stack(&Block::ln2), stack(&Block::ln2b),
+           stack(&Block::w1), stack(&Block::b1), stack(&Block::w2), stack(&Block::b2)}};
 }
 
 struct GptData {
@@ -92,7 +110,8 @@ struct GptData {
 inline GptData gpt_data(const GptSize& s) {
   std::mt19937 engine(7);
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(s.batch * s.length));
-  for (auto& t : tokens) t = static_cast<std::int32_t>(engine() % static_cast<unsigned>(s.vocabulary));
+  for (auto& t : tokens)
+    t = static_cast<std::int32_t>(engine() % static_cast<unsigned>(s.vocabulary));
   const Array all = rp::array(tokens).reshape({s.batch, s.length});
   return {all, rp::roll(all, -1, 1), rp::tril(rp::ones({s.length, s.length}, rp::bool_))};
 }
@@ -107,7 +126,7 @@ Array cross_entropy(const P& p, const GptData& data, const Array& x) {
   return -rp::mean(rp::take_along_axis(logp, rp::expand_dims(data.targets, -1), -1));
 }
 
-// -------------------------------------------------------------------------------------- all of them
+// ------------------------------------------------------------------------------------- all of them
 // Each workload calls visit(workload, mode, differentiated, loss, arguments...) for every mode.
 namespace policies = rp::checkpoint_policies;
 
@@ -125,7 +144,8 @@ inline Array toy_loss(Array W1, Array W2, Array W3, Array x) {
 }
 template <class Visit>
 void toy(Visit& visit) {
-  const Array W1 = rp::ones({5, 4}), W2 = rp::ones({6, 5}), W3 = rp::ones({7, 6}), x = rp::ones({4});
+  const Array W1 = rp::ones({5, 4}), W2 = rp::ones({6, 5}), W3 = rp::ones({7, 6}),
+              x = rp::ones({4});
   const auto loss = rp::checkpoint(toy_loss);
   visit("toy", "remat", rp::grad<0, 1, 2, 3>(loss), loss, W1, W2, W3, x);
 }
@@ -139,11 +159,14 @@ template <class Visit>
 void mlp(Visit& visit, const Sizes& s) {
   MlpWeights weights;
   for (unsigned i = 0; i < s.mlp_layers; ++i) {
-    weights.W.push_back(normal({s.mlp_width, s.mlp_width}, std::sqrt(2.f / static_cast<float>(s.mlp_width)), i));
+    weights.W.push_back(
+        normal({s.mlp_width, s.mlp_width}, std::sqrt(2.f / static_cast<float>(s.mlp_width)), i));
     weights.b.push_back(rp::zeros({s.mlp_width}));
   }
   const Array x = normal({s.mlp_batch, s.mlp_width}, 1.f, 99);
-  const Layer layer = [](Array W, Array b, Array v) { return rp::maximum(rp::matmul(v, W) + b, 0.f); };
+  const Layer layer = [](Array W, Array b, Array v) {
+    return rp::maximum(rp::matmul(v, W) + b, 0.f);
+  };
   const auto run = [&](const char* mode, const Layer& f) {
     const auto loss = [f](MlpWeights w, Array v) {
       for (std::size_t i = 0; i < w.W.size(); ++i) v = f(w.W[i], w.b[i], v);
@@ -182,7 +205,12 @@ void gpt(Visit& visit, const Sizes& s, bool scanned) {
       return visit("gpt", mode, rp::value_and_grad(loss), loss, params);
     }
     const auto loss = [f, data](StackedGpt p) {
-      const Array x = rp::scan([f](Array c, Block b) { return std::pair{f(b, c), rp::none}; }, embed(p, data), p.blocks).first;
+      const Array x = rp::scan(
+                          [f](Array c, Block b) {
+                            return std::pair{f(b, c), rp::none};
+                          },
+                          embed(p, data), p.blocks)
+                          .first;
       return cross_entropy(p, data, x);
     };
     visit("gpt_scan", mode, rp::value_and_grad(loss), loss, stacked(params));
@@ -198,13 +226,15 @@ inline Function recursive_checkpoint(const std::vector<Function>& fs) {
   if (fs.size() == 1) return fs[0];
   if (fs.size() == 2) return [fs](Array x) { return fs[0](fs[1](x)); };
   const auto middle = fs.begin() + static_cast<std::ptrdiff_t>(fs.size() / 2);
-  const Function first = recursive_checkpoint({fs.begin(), middle}), second = recursive_checkpoint({middle, fs.end()});
+  const Function first = recursive_checkpoint({fs.begin(), middle}),
+                 second = recursive_checkpoint({middle, fs.end()});
   return [first, second](Array x) { return first(rp::checkpoint(second)(x)); };
 }
 template <class Visit>
 void chain(Visit& visit, const Sizes& s) {
   const Array x = rp::ones({s.chain_side, s.chain_side});
-  const std::vector<Function> sines(static_cast<std::size_t>(s.chain_length), [](Array v) { return rp::sin(v); });
+  const std::vector<Function> sines(static_cast<std::size_t>(s.chain_length),
+                                    [](Array v) { return rp::sin(v); });
   const auto run = [&](const char* mode, const Function& f) {
     const auto loss = [f](Array v) { return rp::sum(f(v)); };
     visit("chain", mode, rp::grad(loss), loss, x);
@@ -222,7 +252,12 @@ void scan1024(Visit& visit, const Sizes& s) {
   const Function body = [W](Array c) { return rp::tanh(rp::matmul(c, W)) + c; };
   const auto run = [&](const char* mode, const Function& f) {
     const auto loss = [f, length = s.scan_length](Array c) {
-      return rp::sum(rp::scan([f](Array v, rp::None) { return std::pair{f(v), rp::none}; }, c, rp::none, {.length = length}).first);
+      return rp::sum(rp::scan(
+                         [f](Array v, rp::None) {
+                           return std::pair{f(v), rp::none};
+                         },
+                         c, rp::none, {.length = length})
+                         .first);
     };
     visit("scan1024", mode, rp::grad(loss), loss, c0);
   };
@@ -247,18 +282,26 @@ void deep(Visit& visit, int layers) {
   run("remat", rp::checkpoint(layer));
 }
 
-inline constexpr const char* workload_names[] = {"toy", "mlp", "gpt", "gpt_scan", "chain", "scan1024", "deep"};
+inline constexpr const char* workload_names[] = {"toy",   "mlp",      "gpt", "gpt_scan",
+                                                 "chain", "scan1024", "deep"};
 
 // False: there is no workload of this name.
 template <class Visit>
 bool visit_workload(const std::string& name, Visit& visit, const Sizes& sizes = {}) {
-  if (name == "toy") toy(visit);
-  else if (name == "mlp") mlp(visit, sizes);
-  else if (name == "gpt" || name == "gpt_scan") gpt(visit, sizes, name == "gpt_scan");
-  else if (name == "chain") chain(visit, sizes);
-  else if (name == "scan1024") scan1024(visit, sizes);
-  else if (name == "deep") for (int layers : sizes.deep) deep(visit, layers);
-  else return false;
+  if (name == "toy")
+    toy(visit);
+  else if (name == "mlp")
+    mlp(visit, sizes);
+  else if (name == "gpt" || name == "gpt_scan")
+    gpt(visit, sizes, name == "gpt_scan");
+  else if (name == "chain")
+    chain(visit, sizes);
+  else if (name == "scan1024")
+    scan1024(visit, sizes);
+  else if (name == "deep")
+    for (int layers : sizes.deep) deep(visit, layers);
+  else
+    return false;
   return true;
 }
 

@@ -26,17 +26,20 @@ int main() {
   const auto step = rp::value_and_grad(loss);
 
   const auto plain = rp::jit(step);
-  const auto peak = static_cast<std::int64_t>(plain.lower(weights, x).compile().memory_analysis().peak_bytes);
+  const auto peak =
+      static_cast<std::int64_t>(plain.lower(weights, x).compile().memory_analysis().peak_bytes);
   const auto half = rp::jit(step, {.memory_budget = peak / 2});
   const auto compiled = half.lower(weights, x).compile();
   const rp::BudgetAnalysis budget = compiled.budget_analysis();
-  std::printf("within half of the memory: %s\n", budget.peak_bytes <= static_cast<std::size_t>(peak / 2) ? "yes" : "no");
+  std::printf("within half of the memory: %s\n",
+              budget.peak_bytes <= static_cast<std::size_t>(peak / 2) ? "yes" : "no");
   std::printf("values are computed again: %s\n", budget.repeated.empty() ? "no" : "yes");
 
   const auto [value, gradients] = plain(weights, x);
   const auto [same_value, same_gradients] = half(weights, x);
   bool same = rp::all(rp::equal(value, same_value)).item<bool>();
-  for (std::size_t i = 0; i < gradients.size(); ++i) same = same && rp::all(rp::equal(gradients[i], same_gradients[i])).item<bool>();
+  for (std::size_t i = 0; i < gradients.size(); ++i)
+    same = same && rp::all(rp::equal(gradients[i], same_gradients[i])).item<bool>();
   std::printf("the same loss and gradients, bit for bit: %s\n", same ? "yes" : "no");
 
   // Types are enough for plans: no batch is ever made.

@@ -1,6 +1,7 @@
 // Golden data of Flax, optax and jax.random: arrays with the bits that the real libraries computed.
 #pragma once
 
+#include "test_data.h"
 #include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
@@ -23,7 +24,7 @@ inline const Json& file(const std::string& name) {
   static std::map<std::string, Json> read;
   const auto known = read.find(name);
   if (known != read.end()) return known->second;
-  std::ifstream in(std::string(REPRISE_TEST_DATA) + "/" + name);
+  std::ifstream in(golden_path(name));
   REQUIRE_MESSAGE(in.good(), "missing golden data " << name);
   return read[name] = Json::parse(in);
 }

@@ -23,9 +23,12 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
   }
-  std::int64_t below(std::int64_t n) { return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n)); }
+  std::int64_t below(std::int64_t n) {
+    return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+  }
   bool chance(int percent) { return below(100) < percent; }
-  double real() { return static_cast<double>(next() >> 11) / 9007199254740992.0 * 2 - 1; }  // [-1, 1)
+  // [-1, 1)
+  double real() { return static_cast<double>(next() >> 11) / 9007199254740992.0 * 2 - 1; }
   template <class T>
   const T& of(const std::vector<T>& choices) {
     return choices[static_cast<std::size_t>(below(static_cast<std::int64_t>(choices.size())))];
@@ -46,7 +49,8 @@ std::vector<std::string> some_names(Random& random) {
 }
 
 bool depends_on_labels(const PolicyRecipe& r) {
-  return r.kind == PolicyKind::anything_except || std::any_of(r.parts.begin(), r.parts.end(), depends_on_labels);
+  return r.kind == PolicyKind::anything_except ||
+         std::any_of(r.parts.begin(), r.parts.end(), depends_on_labels);
 }
 
 PolicyRecipe policy(Random& random, int depth) {
@@ -55,7 +59,8 @@ PolicyRecipe policy(Random& random, int depth) {
   recipe.kind = static_cast<PolicyKind>(random.below(kinds));
   recipe.names = some_names(random);
   for (const std::string& name : names) {
-    const bool saved = std::find(recipe.names.begin(), recipe.names.end(), name) != recipe.names.end();
+    const bool saved =
+        std::find(recipe.names.begin(), recipe.names.end(), name) != recipe.names.end();
     if (!saved && random.chance(50)) recipe.offloaded.push_back(name);
   }
   recipe.bytes = 8u << random.below(5);
@@ -63,9 +68,10 @@ PolicyRecipe policy(Random& random, int depth) {
     recipe.parts.push_back(policy(random, depth - 1));
     recipe.parts.push_back(policy(random, depth - 1));
   }
-  // Names of a value can be seen only as long as something reads the named one: a test that looks at the
-  // result could not tell that a value was saved because it had a name.
-  if (recipe.kind == PolicyKind::neither && depends_on_labels(recipe.parts[0])) recipe.kind = PolicyKind::either;
+  // Names of a value can be seen only as long as something reads the named one: a test that looks
+  // at the result could not tell that a value was saved because it had a name.
+  if (recipe.kind == PolicyKind::neither && depends_on_labels(recipe.parts[0]))
+    recipe.kind = PolicyKind::either;
   return recipe;
 }
 
@@ -73,8 +79,9 @@ PolicyRecipe policy(Random& random, int depth) {
 // Each keeps values of order one.
 bool fits(const Array& x, const Shape& shape) {
   if (x.shape().size() > shape.size()) return false;
-  return std::equal(x.shape().rbegin(), x.shape().rend(), shape.rbegin(),
-                    [](std::int64_t mine, std::int64_t wanted) { return mine == 1 || mine == wanted; });
+  return std::equal(
+      x.shape().rbegin(), x.shape().rend(), shape.rbegin(),
+      [](std::int64_t mine, std::int64_t wanted) { return mine == 1 || mine == wanted; });
 }
 // x if it broadcasts to the shape, else one number made of it.
 Array fit(const Array& x, const Shape& shape) { return fits(x, shape) ? x : rp::mean(x); }
@@ -170,14 +177,15 @@ Array product(Random& random, const Array& a, const Array& b) {
   const double scale = 0.5 / static_cast<double>(k);
   switch (random.below(5)) {
     case 0: return small(rp::matmul(x, y) * scale);
-    case 1: return small(rp::matmul(rp::stack({x, rp::sin(x)}), rp::stack({y, rp::cos(y)})) * scale);
+    case 1:
+      return small(rp::matmul(rp::stack({x, rp::sin(x)}), rp::stack({y, rp::cos(y)})) * scale);
     case 2: return rp::matmul(x, y[rp::slice(0, k)](rp::all, 0)) * scale;
     case 3: return small(rp::einsum("ij,jk->ki", x, y) * scale);
     default: return rp::vdot(x, fit(x, x.shape())) * (0.5 / static_cast<double>(x.size()));
   }
 }
 
-// ---------------------------------------------------------------- functions with rules of their own
+// --------------------------------------------------------------- functions with rules of their own
 Array own_tangent(const Array& x) {
   auto f = [](Array v) { return rp::sin(v) * rp::tanh(v); };
   auto rule = [](std::tuple<Array> primals, std::tuple<Array> tangents) {
@@ -199,8 +207,8 @@ Array own_cotangent(const Array& x) {
 }
 
 // ------------------------------------------------------------------------------------------ blocks
-// A block takes a pool of values and returns it with new ones behind. Inner blocks draw from seeds of
-// their own: how often a transform calls a function must not change what it does.
+// A block takes a pool of values and returns it with new ones behind. Inner blocks draw from seeds
+// of their own: how often a transform calls a function must not change what it does.
 class Generator {
  public:
   explicit Generator(const Options& options) : options_(options) {}
@@ -214,7 +222,8 @@ class Generator {
       }
     }
     for (int i = 0; i < options_.operations; ++i) {
-      Array made = random.chance(depth > 0 ? 35 : 0) ? nested(random, depth, pool) : plain(random, pool);
+      Array made =
+          random.chance(depth > 0 ? 35 : 0) ? nested(random, depth, pool) : plain(random, pool);
       pool.push_back(std::move(made));
     }
     return pool;
@@ -236,9 +245,13 @@ class Generator {
   Array plain(Random& random, const Arrays& pool) const {
     const Array x = random.of(pool), y = random.of(pool);
     switch (random.below(12)) {
-      case 0: case 1: case 2: return unary(random, x);
-      case 3: case 4: return binary(random, x, y);
-      case 5: case 6: return reshaped(random, x);
+      case 0:
+      case 1:
+      case 2: return unary(random, x);
+      case 3:
+      case 4: return binary(random, x, y);
+      case 5:
+      case 6: return reshaped(random, x);
       case 7: return reduced(random, x);
       case 8: return product(random, x, y);
       case 9: return own_tangent(x);
@@ -256,7 +269,8 @@ class Generator {
 
   Array controlled(Random& random, int depth, const Arrays& pool) const {
     switch (random.below(6)) {
-      case 0: case 1: return looped(random, depth, pool);
+      case 0:
+      case 1: return looped(random, depth, pool);
       case 2: return counted(random, depth, pool);
       case 3: return repeated(random, depth, pool);
       default: return chosen(random, depth, pool);
@@ -293,8 +307,10 @@ class Generator {
   Body in_checkpoint(Random& random, const Body& f) const {
     rp::CheckpointOptions options{.policy = make_policy(policy(random, 1))};
     const std::int64_t prevent = random.below(4);
-    if (prevent < 2) options.prevent_cse = prevent == 1;
-    else options.prevent_cse = std::vector<bool>{prevent == 3};
+    if (prevent < 2)
+      options.prevent_cse = prevent == 1;
+    else
+      options.prevent_cse = std::vector<bool>{prevent == 3};
     return options_.checkpoints ? Body(rp::checkpoint(f, options)) : f;
   }
 
@@ -327,14 +343,17 @@ class Generator {
     const Array init = random.of(pool);
     const Body step = body(random, depth, pool, true);
     const std::int64_t steps = 1 + random.below(3);
-    return rp::fori_loop(0, steps, [step, dtype = options_.dtype](Array i, Array carry) {
-      const Arrays out = step({carry, i.astype(dtype) * 0.25});
-      return rp::tanh(carry + fit(out[1], carry.shape()));
-    }, init);
+    return rp::fori_loop(
+        0, steps,
+        [step, dtype = options_.dtype](Array i, Array carry) {
+          const Arrays out = step({carry, i.astype(dtype) * 0.25});
+          return rp::tanh(carry + fit(out[1], carry.shape()));
+        },
+        init);
   }
 
-  // A while_loop or a fori_loop with traced bounds: how many steps depends on values. These have no reverse
-  // derivative, so nothing that is differentiated goes in.
+  // A while_loop or a fori_loop with traced bounds: how many steps depends on values. These have no
+  // reverse derivative, so nothing that is differentiated goes in.
   Array repeated(Random& random, int depth, const Arrays& pool) const {
     Arrays stopped;
     for (const Array& x : pool) stopped.push_back(rp::stop_gradient(x));
@@ -345,9 +364,11 @@ class Generator {
     };
     if (random.chance(40)) {
       const Array upper = rp::floor(2.0 + 2.0 * limit).astype(rp::int32);
-      return rp::fori_loop(Array(0), upper, [next](Array, Array carry) { return next(carry); }, init);
+      return rp::fori_loop(
+          Array(0), upper, [next](Array, Array carry) { return next(carry); }, init);
     }
-    using State = std::tuple<Array, Array>;  // a level that falls by a share of its own, and the value
+    // a level that falls by a share of its own, and the value
+    using State = std::tuple<Array, Array>;
     const auto more = [limit](State s) { return std::get<0>(s) > 0.4 + 0.2 * limit; };
     const auto fall = [next](State s) {
       const Array level = std::get<0>(s) * (0.5 + 0.2 * rp::cos(rp::mean(std::get<1>(s))));
@@ -357,7 +378,8 @@ class Generator {
     return std::get<1>(rp::while_loop(more, fall, State{start, init}));
   }
 
-  // vmap of a block, or of control flow itself, over rows of one value and rows or the whole of another.
+  // vmap of a block, or of control flow itself, over rows of one value and rows or the whole of
+  // another.
   Array mapped(Random& random, int depth, const Arrays& pool) const {
     const Array x = random.of(pool), y = random.of(pool);
     const Array rows = x.ndim() > 0 ? x : rp::stack({x, rp::sin(x), rp::cos(x)});
@@ -425,13 +447,16 @@ rp::Policy make_policy(const PolicyRecipe& r) {
     case PolicyKind::only_names: return P::save_only_these_names_list(r.names);
     case PolicyKind::any_names_but: return P::save_any_names_but_these_list(r.names);
     case PolicyKind::anything_except: return P::save_anything_except_these_names_list(r.names);
-    case PolicyKind::offload_dots: return P::offload_dot_with_no_batch_dims("device", "pinned_host");
+    case PolicyKind::offload_dots:
+      return P::offload_dot_with_no_batch_dims("device", "pinned_host");
     case PolicyKind::save_and_offload:
       return P::save_and_offload_only_these_names({r.names, r.offloaded, "device", "pinned_host"});
     case PolicyKind::at_least: return P::bytes_at_least(r.bytes);
     case PolicyKind::at_most: return P::bytes_at_most(r.bytes);
     case PolicyKind::custom_sines:
-      return {[](const rp::EquationInfo& e) { return e.primitive == "sin" || e.primitive == "cos"; }, "sines"};
+      return {
+          [](const rp::EquationInfo& e) { return e.primitive == "sin" || e.primitive == "cos"; },
+          "sines"};
     case PolicyKind::custom_answers:
       return {[](const rp::EquationInfo& e) -> rp::Policy::Answer {
                 if (e.primitive == "mul") return rp::Offloadable{};
@@ -454,7 +479,9 @@ RandomProgram make(std::uint64_t seed, const Options& options) {
     program.args.push_back(random_array(random, shape, options.dtype));
   }
   const std::uint64_t body = random.next();
-  program.loss = [generator = Generator(options), body](Arrays x) { return generator.loss(body, std::move(x)); };
+  program.loss = [generator = Generator(options), body](Arrays x) {
+    return generator.loss(body, std::move(x));
+  };
   return program;
 }
 

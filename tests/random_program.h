@@ -1,12 +1,13 @@
-// Random programs for property tests: a scalar function of a few arrays, made of all kinds of operations,
-// with loops, branches, calls, mapped functions, named values and nested checkpoints. A seed decides everything; the same
-// seed without checkpoints applies the same operations.
+// Random programs for property tests: a scalar function of a few arrays, made of all kinds of
+// operations, with loops, branches, calls, mapped functions, named values and nested checkpoints. A
+// seed decides everything; the same seed without checkpoints applies the same operations.
 //
 //   const auto [loss, args] = random_program::make(7);
 //   const auto plain = random_program::make(7, {.checkpoints = false});
 //   loss(args);                     // equals plain.loss(plain.args) bit for bit
 //
-// Values stay of order one and no operation is near a pole, so that results can be compared closely.
+// Values stay of order one and no operation is near a pole, so that results can be compared
+// closely.
 #pragma once
 
 #include <reprise/reprise.h>
@@ -22,8 +23,23 @@ namespace rp = reprise;
 
 // A policy as data, so that a test can decide for itself what it allows.
 enum class PolicyKind {
-  none, everything, nothing, dots, dots_no_batch, only_names, any_names_but, anything_except,
-  offload_dots, save_and_offload, at_least, at_most, custom_sines, custom_answers, either, both, neither,
+  none,
+  everything,
+  nothing,
+  dots,
+  dots_no_batch,
+  only_names,
+  any_names_but,
+  anything_except,
+  offload_dots,
+  save_and_offload,
+  at_least,
+  at_most,
+  custom_sines,
+  custom_answers,
+  either,
+  both,
+  neither,
 };
 struct PolicyRecipe {
   PolicyKind kind = PolicyKind::none;

@@ -1,8 +1,9 @@
 // Compiled functions against the plain evaluator, bit for bit, and numbers that make a difference.
 #pragma once
 
-#include <doctest/doctest.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 #include <cmath>
 #include <limits>
@@ -37,7 +38,8 @@ inline reprise::Array numbers_with_ties(const reprise::Shape& shape, bool with_n
   for (std::int64_t d : shape) n *= d;
   std::vector<float> values;
   for (std::int64_t i = 0; i < n; ++i) values.push_back(static_cast<float>((i * 7919) % 13) - 6.f);
-  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinity = std::numeric_limits<float>::infinity(),
+                  nan = std::numeric_limits<float>::quiet_NaN();
   const auto put = [&](std::int64_t first, std::int64_t stride, float value) {
     for (std::int64_t i = first; i < n; i += stride) values[static_cast<std::size_t>(i)] = value;
   };

@@ -3,8 +3,8 @@
 //   cmake --preset asan -D REPRISE_BUILD_FUZZERS=ON && cmake --build build/asan --target fuzz_programs
 //   build/asan/fuzz_programs -max_total_time=600 -timeout=20 NEW_CORPUS tests/fuzz/corpus
 //
-// Besides libFuzzer's own mutations of bytes, those of programs: a number, a param's value or a whole
-// param is replaced by another one of the same text or of a list, or left out.
+// Besides libFuzzer's own mutations of bytes, those of programs: a number, a param's value or a
+// whole param is replaced by another one of the same text or of a list, or left out.
 #include "fuzz/try_program.h"
 
 #include <cstdint>
@@ -62,16 +62,43 @@ const T& one_of(const std::vector<T>& items, std::mt19937& random) {
 }
 
 void mutate(std::string& text, std::mt19937& random) {
-  static const std::vector<std::string> values{
-      "0", "1", "2", "-1", "3", "7", "64", "9223372036854775807", "-9223372036854775808", "None", "True",
-      "False", "()", "(0,)", "(1, 0)", "(0, 1)", "((0, 0, 0),)", "((1, 1),)", "(([0], [0]), ([], []))",
-      "float32", "int32", "bool", "bfloat16", "uint8", "nan", "fry", "ge", "f"};
-  static const std::vector<std::string> types{"f32[]", "f32[2]", "i32[]", "bool[]", "f32[0]", "f32[2,3]",
-                                              "u8[4]", "bf16[2]", "key<fry>[]", "float0[2]", "f16[3]"};
+  static const std::vector<std::string> values{"0",
+                                               "1",
+                                               "2",
+                                               "-1",
+                                               "3",
+                                               "7",
+                                               "64",
+                                               "9223372036854775807",
+                                               "-9223372036854775808",
+                                               "None",
+                                               "True",
+                                               "False",
+                                               "()",
+                                               "(0,)",
+                                               "(1, 0)",
+                                               "(0, 1)",
+                                               "((0, 0, 0),)",
+                                               "((1, 1),)",
+                                               "(([0], [0]), ([], []))",
+                                               "float32",
+                                               "int32",
+                                               "bool",
+                                               "bfloat16",
+                                               "uint8",
+                                               "nan",
+                                               "fry",
+                                               "ge",
+                                               "f"};
+  static const std::vector<std::string> types{"f32[]",      "f32[2]",    "i32[]", "bool[]",
+                                              "f32[0]",     "f32[2,3]",  "u8[4]", "bf16[2]",
+                                              "key<fry>[]", "float0[2]", "f16[3]"};
   const std::vector<Span> all_words = words(text), all_params = params(text);
   if (all_words.empty()) return;
   const auto part = [&](Span s) { return text.substr(s.begin, s.end - s.begin); };
-  const auto replace = [&](Span s, const std::string& by) { text.replace(s.begin, s.end - s.begin, by); };
+  const auto replace = [&](Span s, const std::string& by) {
+    text.replace(s.begin, s.end - s.begin, by);
+  };
   const auto value_of = [&](Span s) { return Span{text.find('=', s.begin) + 1, s.end}; };
   const Span word = one_of(all_words, random), other = one_of(all_words, random);
   if (all_params.empty() || random() % 3 == 0) return replace(word, part(other));
@@ -92,8 +119,8 @@ void mutate(std::string& text, std::mt19937& random) {
 
 }  // namespace
 
-extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t most,
-                                               unsigned seed) {
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t most, unsigned seed) {
   std::mt19937 random(seed);
   if (random() % 4 == 0) return LLVMFuzzerMutate(data, size, most);
   std::string text(reinterpret_cast<const char*>(data), size);

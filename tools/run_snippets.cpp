@@ -1,5 +1,5 @@
-// Runs the code of one page: `run_snippets remat`. tools/check_snippets.py makes a file of each page, which adds itself
-// here, and compares what is printed.
+// Runs the code of one page: `run_snippets remat`. tools/check_snippets.py makes a file of each
+// page, which adds itself here, and compares what is printed.
 #include <exception>
 #include <iostream>
 #include <map>

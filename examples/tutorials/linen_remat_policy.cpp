@@ -21,7 +21,8 @@ struct MLP : rp::nn::Module<MLP> {
 
 // The output of the model with the parameters of this seed: what Flax computes.
 Array nn_remat_policy(std::int64_t seed, Array x, std::int64_t features) {
-  auto RematMLP = rp::nn::remat<MLP>({.policy = rp::checkpoint_policies::dots_with_no_batch_dims_saveable});
+  auto RematMLP =
+      rp::nn::remat<MLP>({.policy = rp::checkpoint_policies::dots_with_no_batch_dims_saveable});
   auto model = RematMLP(features);
   rp::Dict params = model.init(rp::random::PRNGKey(seed), x);
   return rp::ravel(model.apply(params, x));
@@ -36,8 +37,8 @@ void print_kept(const char* what, const rp::Policy& policy) {
   const rp::ResidualReport report = rp::residual_report(loss, RP_ARGS(variables, x));
   std::size_t computed = 0;
   for (const rp::ResidualDetail& r : report.residuals) computed += r.computed ? 1 : 0;
-  std::cout << what << ": " << report.residuals.size() << " arrays read, " << computed << " of them computed, "
-            << report.computed_bytes() << " bytes\n";
+  std::cout << what << ": " << report.residuals.size() << " arrays read, " << computed
+            << " of them computed, " << report.computed_bytes() << " bytes\n";
 }
 
 int main() {
@@ -45,6 +46,7 @@ int main() {
   std::cout << "seed 1: " << nn_remat_policy(1, rp::array({0.25, -0.5, 0.75}), 5) << "\n\n";
 
   print_kept("nothing_saveable", rp::checkpoint_policies::nothing_saveable);
-  print_kept("dots_with_no_batch_dims_saveable", rp::checkpoint_policies::dots_with_no_batch_dims_saveable);
+  print_kept("dots_with_no_batch_dims_saveable",
+             rp::checkpoint_policies::dots_with_no_batch_dims_saveable);
   print_kept("everything_saveable", rp::checkpoint_policies::everything_saveable);
 }

@@ -24,9 +24,12 @@
 #include <source_location>
 #endif
 
-// A misuse that the compiler sees: the sentence stands in the first lines it prints, at the user's line.
+// A misuse that the compiler sees: the sentence stands in the first lines it prints, at the user's
+// line.
 #if defined(__clang__)  // whose `unavailable` keeps silent when the result is of no use either
-#define REPRISE_UNAVAILABLE(sentence) _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"") __attribute__((diagnose_if(true, sentence, "error"))) _Pragma("clang diagnostic pop")
+#define REPRISE_UNAVAILABLE(sentence)                                                   \
+  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wgcc-compat\"") \
+      __attribute__((diagnose_if(true, sentence, "error"))) _Pragma("clang diagnostic pop")
 #else
 #define REPRISE_UNAVAILABLE(sentence) __attribute__((unavailable(sentence)))
 #endif
@@ -83,7 +86,21 @@ struct Location {
 
 // ----------------------------------------------------------------------------------- dtype, type
 enum class Dtype : std::uint8_t {
-  bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64, float0, key,
+  bool_,
+  u8,
+  u16,
+  u32,
+  u64,
+  i8,
+  i16,
+  i32,
+  i64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  float0,
+  key,
 };
 inline constexpr Dtype bool_ = Dtype::bool_, uint8 = Dtype::u8, uint16 = Dtype::u16,
                        uint32 = Dtype::u32, uint64 = Dtype::u64, int8 = Dtype::i8,
@@ -150,7 +167,7 @@ template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
 // ----------------------------------------------------------------------------------------- Array
-struct ArrayData;  // the shared, immutable content (src/array/access.h)
+struct ArrayData;   // the shared, immutable content (src/array/access.h)
 class Index;        // one position of an indexing expression (ops_shape.h)
 class IndexUpdate;  // the elements at an index, to be changed
 
@@ -242,12 +259,15 @@ class Array {
   REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).multiply(value)")
   void operator*=(T&&) &&;
   template <class T>
-  REPRISE_UNAVAILABLE("an Array never changes, x[i] is a copy: write x = x.at(i).multiply(1.0 / value)")
-  void operator/=(T&&) &&;
+  REPRISE_UNAVAILABLE(
+      "an Array never changes, x[i] is a copy: write x = x.at(i).multiply(1.0 / value)")
+  void
+  operator/=(T&&) &&;
 
   // Not a truth value: it may have many elements, and none while it is traced.
   REPRISE_UNAVAILABLE(
-      "an Array is not a truth value: choose elements with rp::where(condition, a, b), a computation with "
+      "an Array is not a truth value: choose elements with rp::where(condition, a, b), a "
+      "computation with "
       "rp::cond, or read the number with condition.item<bool>()")
   explicit operator bool() const;
 
@@ -291,7 +311,7 @@ std::string to_string(const Array&);
 class Operand {
  public:
   Operand(const Array& x, Location here = Location::current()) : array(x), at(here) {}  // NOLINT
-  Operand(Array&& x, Location here = Location::current())  // NOLINT
+  Operand(Array&& x, Location here = Location::current())                               // NOLINT
       : array(std::move(x)), at(here) {}
   template <Number T>
   Operand(T x, Location here = Location::current()) : array(x), at(here) {}  // NOLINT
@@ -306,7 +326,7 @@ class Nested {
  public:
   template <Number T>
   Nested(T value)  // NOLINT: implicit by design
-      : dtype_(std::is_same_v<T, bool>            ? Dtype::bool_
+      : dtype_(std::is_same_v<T, bool>       ? Dtype::bool_
                : std::is_floating_point_v<T> ? Dtype::f32
                                              : Dtype::i32),
         number_(static_cast<double>(value)) {
@@ -360,11 +380,13 @@ Array array(const std::vector<T>& values, std::optional<Shape> shape, Location a
   }
 }
 
-// Bytes held by all arrays and running programs of this process, and the largest value since the last reset.
+// Bytes held by all arrays and running programs of this process, and the largest value since the
+// last reset.
 std::size_t live_bytes();
 std::size_t peak_live_bytes();
 void reset_peak_live_bytes();
-// Large blocks are kept for reuse when they are freed, up to 1 GiB; this gives them back to the system.
+// Large blocks are kept for reuse when they are freed, up to 1 GiB; this gives them back to the
+// system.
 void release_free_memory();
 
 }  // namespace reprise

@@ -7,14 +7,14 @@
 //   auto batched = rp::vmap(f, {.in_axes = {0, std::nullopt}});
 #pragma once
 
+#include "reprise/callable.h"
+#include "reprise/program.h"
+
 #include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "reprise/callable.h"
-#include "reprise/program.h"
 
 #pragma GCC visibility push(default)
 namespace reprise {
@@ -53,7 +53,8 @@ struct VjpOutputs {
 };
 VjpOutputs vjp(const Callee& f, const Arrays& args);
 std::pair<Arrays, Arrays> jvp(const Callee& f, const Arrays& primals, const Arrays& tangents);
-Arrays vmap(const Callee& f, const Arrays& args, const std::vector<std::optional<std::int64_t>>& axes,
+Arrays vmap(const Callee& f, const Arrays& args,
+            const std::vector<std::optional<std::int64_t>>& axes,
             const std::vector<std::optional<std::int64_t>>& out_axes,
             std::optional<std::int64_t> axis_size);
 Array jacobian_basis(const Type& t);  // the unit vectors of t, stacked along axis 0
@@ -169,20 +170,24 @@ auto vjp(const F& f, const A&... args) {
 // (f(primals), derivative along tangents); both given as tuples of the arguments.
 template <class F, class... A, class... T>
 auto jvp(const F& f, const std::tuple<A...>& primals, const std::tuple<T...>& tangents) {
-  const auto applied = std::apply(
-      [&](const auto&... a) { return detail::inspect(f, Location{}, a...); }, primals);
+  const auto applied =
+      std::apply([&](const auto&... a) { return detail::inspect(f, Location{}, a...); }, primals);
   auto [out, tangent] = detail::jvp(applied.callee(), applied.leaves(), [&] {
     Arrays leaves;
-    std::apply([&](const auto&... t) { (tree::flatten(detail::HeldGeneric<decltype(t)>(t), leaves), ...); },
-               tangents);
+    std::apply(
+        [&](const auto&... t) {
+          (tree::flatten(detail::HeldGeneric<decltype(t)>(t), leaves), ...);
+        },
+        tangents);
     return leaves;
   }());
   return std::pair{applied.result(out), applied.result(tangent)};
 }
 
 template <class F, class... A>
-REPRISE_UNAVAILABLE("jvp takes the arguments as one std::tuple and their tangents as another: "
-                    "rp::jvp(f, std::tuple{x}, std::tuple{t})")
+REPRISE_UNAVAILABLE(
+    "jvp takes the arguments as one std::tuple and their tangents as another: "
+    "rp::jvp(f, std::tuple{x}, std::tuple{t})")
 void jvp(const F& f, const A&... primals_and_tangents);
 
 // The derivative of one call: a linear function of the tangents of the arguments.
@@ -216,18 +221,19 @@ auto linearize(const F& f, const A&... args) {
 }
 
 // ------------------------------------------------------------------------------------------- vmap
-// Axes of arguments or of results: {0, std::nullopt} one each (their leaves share it), nullopt: not mapped; or one
-// for all, 0. Empty: axis 0 of each.
+// Axes of arguments or of results: {0, std::nullopt} one each (their leaves share it), nullopt: not
+// mapped; or one for all, 0. Empty: axis 0 of each.
 class InAxes {
  public:
   using Axis = std::optional<std::int64_t>;
   InAxes() = default;
-  InAxes(std::initializer_list<Axis> axes) : axes_(axes) {}  // NOLINT: implicit by design, here and below
+  InAxes(std::initializer_list<Axis> axes)
+      : axes_(axes) {}                          // NOLINT: implicit by design, here and below
   template <std::same_as<std::vector<Axis>> V>  // not from braces: {{0, 1}} means {0, 1}
-  InAxes(V axes) : axes_(std::move(axes)) {}  // NOLINT
+  InAxes(V axes) : axes_(std::move(axes)) {}    // NOLINT
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  InAxes(T axis) : axes_{static_cast<std::int64_t>(axis)}, is_one_for_all_(true) {}  // NOLINT
+  requires(!std::same_as<T, bool>) InAxes(T axis)
+      : axes_{static_cast<std::int64_t>(axis)}, is_one_for_all_(true) {}  // NOLINT
   const std::vector<Axis>& axes() const { return axes_; }
   bool is_one_for_all() const { return is_one_for_all_; }
 
@@ -255,7 +261,8 @@ struct Vmap : CallOperator<Vmap<F>, F> {
     const auto applied = apply_to(f, std::move(args), at);
     std::vector<InAxes::Axis> given = options.in_axes.axes();
     if (given.empty()) given = {0};
-    if (options.in_axes.axes().empty() || options.in_axes.is_one_for_all()) given.resize(sizeof...(A), given[0]);
+    if (options.in_axes.axes().empty() || options.in_axes.is_one_for_all())
+      given.resize(sizeof...(A), given[0]);
     check_axes_count(given.size(), sizeof...(A));
     std::vector<std::optional<std::int64_t>> axes;
     std::size_t i = 0;
@@ -284,7 +291,8 @@ auto jacfwd(F f) {
     const Array basis = detail::jacobian_basis(x.type());
     auto push = [&](Array t) { return jvp(f, std::tuple{x}, std::tuple{t}).second; };
     auto stacked = vmap(push)(basis);
-    return tree_map([&](const Array& j) { return detail::jacobian_shape(j, x.type(), true); }, stacked);
+    return tree_map([&](const Array& j) { return detail::jacobian_shape(j, x.type(), true); },
+                    stacked);
   };
 }
 template <class F>

@@ -16,11 +16,11 @@ namespace reprise {
 
 // 512_MiB, 2_GB, 1.5_GiB: bytes.
 inline namespace literals {
-#define REPRISE_BYTES(suffix, bytes)                                             \
-  constexpr std::int64_t operator""_##suffix(unsigned long long n) {             \
-    return static_cast<std::int64_t>(n) * (bytes);                               \
-  }                                                                              \
-  constexpr std::int64_t operator""_##suffix(long double n) {                    \
+#define REPRISE_BYTES(suffix, bytes)                                              \
+  constexpr std::int64_t operator""_##suffix(unsigned long long n) {              \
+    return static_cast<std::int64_t>(n) * (bytes);                                \
+  }                                                                               \
+  constexpr std::int64_t operator""_##suffix(long double n) {                     \
     return static_cast<std::int64_t>(n * static_cast<long double>(bytes) + 0.5L); \
   }
 REPRISE_BYTES(KiB, std::int64_t{1} << 10)
@@ -41,14 +41,14 @@ struct RepeatedValue {
   std::size_t bytes_freed = 0;  // its size
   double seconds = 0;           // of all its repetitions, predicted, on one thread
   double flops = 0;
-  std::int64_t times = 0;       // beyond the first
+  std::int64_t times = 0;  // beyond the first
 };
 
 // What a budget asked for, what the plan needs, and what is known about how good it is. Seconds
 // are those of a model for one thread: good for comparing plans of one program.
 struct BudgetAnalysis {
-  std::int64_t budget = 0;     // 0: none was given
-  std::size_t peak_bytes = 0;  // of the plan
+  std::int64_t budget = 0;           // 0: none was given
+  std::size_t peak_bytes = 0;        // of the plan
   std::size_t plain_peak_bytes = 0;  // without a budget
   std::size_t least_peak_bound = 0;  // no plan holds less: its outputs
   double seconds = 0, plain_seconds = 0;

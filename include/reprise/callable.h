@@ -2,14 +2,14 @@
 // Library plumbing; users meet it only in error messages.
 #pragma once
 
+#include "reprise/function.h"
+
 #include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "reprise/function.h"
 
 #pragma GCC visibility push(default)
 namespace reprise {
@@ -52,10 +52,11 @@ struct SignatureOf<R (*)(P...)> {
   using type = R(P...);
 };
 template <class F>
-concept Wrapper = requires { typename F::reprise_signature; };
+concept Wrapper = requires {
+  typename F::reprise_signature;
+};
 template <class F>
-  requires(!Wrapper<F> && requires { &F::operator(); })
-struct SignatureOf<F> {
+requires(!Wrapper<F> && requires { &F::operator(); }) struct SignatureOf<F> {
   using type = typename MemberSignature<decltype(&F::operator())>::type;
 };
 // A wrapper made by a transform has the signature of the function it wraps.
@@ -82,7 +83,7 @@ struct StaticsOf {
   using type = Argnums<>;
 };
 template <class F>
-  requires requires { typename F::reprise_static; }
+requires requires { typename F::reprise_static; }
 struct StaticsOf<F> {
   using type = typename F::reprise_static;
 };
@@ -108,7 +109,8 @@ struct HeldArgs;
 template <class F, bool generic, std::size_t... I, class... A>
 struct HeldArgs<F, generic, std::index_sequence<I...>, A...> {
   using Statics = typename StaticsOf<F>::type;
-  static_assert(Statics::fits(sizeof...(A)), "static_argnums: the function has no argument with this number");
+  static_assert(Statics::fits(sizeof...(A)),
+                "static_argnums: the function has no argument with this number");
   using type = std::tuple<HeldAt<Statics::has(I, sizeof...(A)), generic, A>...>;
   template <class... Given>
   static type make(Given&&... args) {
@@ -137,8 +139,8 @@ struct Callee {
   std::function<Arrays(const Arrays&)> run;  // leaves of the arguments -> leaves of the result
   std::string name;
   std::vector<std::string> arg_names;  // one path per leaf
-  Location at;                          // where the transformed function was called
-  std::string identity;                 // equal bytes: the same function; empty: unknown
+  Location at;                         // where the transformed function was called
+  std::string identity;                // equal bytes: the same function; empty: unknown
 };
 
 // A function pointer is its value, a function object without state its type; others have none.
@@ -165,9 +167,10 @@ class Applied {
   using Args = std::tuple<A...>;
   using Result = std::decay_t<std::invoke_result_t<F&, Plain<A>...>>;
   static_assert(!std::is_void_v<Result>, "a transformed function must return its results");
-  static_assert(!tree::is_static<Result> || std::is_arithmetic_v<Result> || std::is_same_v<Result, None>,
-                "a transformed function must return Arrays, or a tree of them: text and enums are not "
-                "values of a program");
+  static_assert(
+      !tree::is_static<Result> || std::is_arithmetic_v<Result> || std::is_same_v<Result, None>,
+      "a transformed function must return Arrays, or a tree of them: text and enums are not "
+      "values of a program");
 
   Applied(const F& f, Args args, Location at, std::string name = {},
           std::vector<std::string> arg_names = {})
@@ -181,7 +184,8 @@ class Applied {
       Args filled = structure;
       std::size_t next = 0;
       tree::replace_leaves(filled, leaves, next);
-      *result = std::apply([&fn](A&&... a) { return fn(plain(std::move(a))...); }, std::move(filled));
+      *result =
+          std::apply([&fn](A&&... a) { return fn(plain(std::move(a))...); }, std::move(filled));
       return tree_leaves(**result);
     };
   }
@@ -198,7 +202,8 @@ class Applied {
     mark(mask, std::array<std::size_t, sizeof...(I)>{I...}, std::index_sequence_for<A...>{});
     return mask;
   }
-  // What the function returned while it was traced: its structure matters, its leaves are variables.
+  // What the function returned while it was traced: its structure matters, its leaves are
+  // variables.
   const Result& traced_result() const { return **result_; }
   // A result with other leaves; the function must have run.
   Result result(const Arrays& leaves) const { return tree_unflatten(**result_, leaves); }
@@ -238,61 +243,70 @@ class Applied {
 };
 
 // ---------------------------------------------------------------------------------------- wrappers
-// Objects that hold arrays without being trees say how a function of them is looked at (nnx::Module):
+// Objects that hold arrays without being trees say how a function of them is looked at
+// (nnx::Module):
 //   struct T::reprise_inspection {
 //     static auto inspect(f, at, args...);        // with callee() and leaves(), as Applied
 //     static auto lower(f, jit_options, args...);
 //   };
 template <class T>
-concept Lifted = requires { typename std::remove_cvref_t<T>::reprise_inspection; };
+concept Lifted = requires {
+  typename std::remove_cvref_t<T>::reprise_inspection;
+};
 template <class F, std::size_t... I, class... P>
 constexpr bool trees_but_static(std::index_sequence<I...>, std::type_identity<P>...) {
   return ((StaticsOf<F>::type::has(I, sizeof...(P)) || tree::is_tree<Held<P>>()) && ...);
 }
 // Gives Impl a call operator with the signature of F (so that numbers convert and the caller's line
-// is known), or a generic one. Impl has `template <class... A> auto call(Location, std::tuple<A...>) const`.
+// is known), or a generic one. Impl has `template <class... A> auto call(Location,
+// std::tuple<A...>) const`.
 template <class Impl, class F, class Signature = typename SignatureOf<F>::type>
 struct CallOperator;
 
-#define REPRISE_NOT_A_TREE                                                                                \
-  "not a tree: an argument must be made of Arrays, numbers, std::tuple, vector, map, optional, rp::Dict, " \
+#define REPRISE_NOT_A_TREE                                                                       \
+  "not a tree: an argument must be made of Arrays, numbers, std::tuple, vector, map, optional, " \
+  "rp::Dict, "                                                                                   \
   "plain structs of these, or classes that list their members with REPRISE_FIELDS(members...)"
 // Of a function with wrong static_argnums nothing is said here: that has a sentence of its own.
 template <class F, class... P>
 inline constexpr bool are_trees =
-    !StaticsOf<F>::type::fits(sizeof...(P)) || trees_but_static<F>(std::index_sequence_for<P...>{}, std::type_identity<P>{}...);
+    !StaticsOf<F>::type::fits(sizeof...(P)) ||
+    trees_but_static<F>(std::index_sequence_for<P...>{}, std::type_identity<P>{}...);
 
-// Arguments are held anyway: taken by value they can be moved in, also for a function of const references.
+// Arguments are held anyway: taken by value they can be moved in, also for a function of const
+// references.
 template <class P>
-using Passed = std::conditional_t<std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>, std::remove_cvref_t<P>, P>;
+using Passed =
+    std::conditional_t<std::is_lvalue_reference_v<P> && std::is_const_v<std::remove_reference_t<P>>,
+                       std::remove_cvref_t<P>, P>;
 
 template <class Impl, class F, class R, class... P>
 struct CallOperator<Impl, F, R(P...)> {
   using reprise_signature = void(P...);
   using reprise_static = typename StaticsOf<F>::type;
-  static_assert(reprise_static::fits(sizeof...(P)), "static_argnums: the function has no argument with this number");
+  static_assert(reprise_static::fits(sizeof...(P)),
+                "static_argnums: the function has no argument with this number");
   auto operator()(Passed<P>... args, Location at = Location::current()) const
-    requires(are_trees<F, P...>)
-  {
-    return static_cast<const Impl&>(*this).call(at, HeldFor<F, false, P...>::make(std::move(args)...));
+      requires(are_trees<F, P...>) {
+    return static_cast<const Impl&>(*this).call(at,
+                                                HeldFor<F, false, P...>::make(std::move(args)...));
   }
   REPRISE_UNAVAILABLE(REPRISE_NOT_A_TREE)
   void operator()(Passed<P>... args, Location at = Location::current()) const
-    requires(!are_trees<F, P...> && !(Lifted<P> || ...));
+      requires(!are_trees<F, P...> && !(Lifted<P> || ...));
 };
 template <class Impl, class F>
 struct CallOperator<Impl, F, void> {
   using reprise_signature = void;
   using reprise_static = typename StaticsOf<F>::type;
   template <class... A>
-    requires(are_trees<F, A...>)
-  auto operator()(A&&... args) const {
-    return static_cast<const Impl&>(*this).call(Location{},
-                                                HeldFor<F, true, A...>::make(std::forward<A>(args)...));
+  requires(are_trees<F, A...>) auto operator()(A&&... args) const {
+    return static_cast<const Impl&>(*this).call(
+        Location{}, HeldFor<F, true, A...>::make(std::forward<A>(args)...));
   }
   template <class... A>
-    requires(!are_trees<F, A...> && !(Lifted<A> || ...))
-  REPRISE_UNAVAILABLE(REPRISE_NOT_A_TREE) void operator()(A&&... args) const;
+  requires(!are_trees<F, A...> && !(Lifted<A> || ...)) REPRISE_UNAVAILABLE(REPRISE_NOT_A_TREE)
+  void operator()(A&&... args) const;
 };
 
 template <class F, class... A>
@@ -302,8 +316,8 @@ Applied<F, A...> apply_to(const F& f, std::tuple<A...> args, Location at, std::s
 }
 
 Array abstract_array(const Type& type);  // a type in the place of an array: it has no elements
-// Arguments of inspection functions: named or not, numbers as Arrays, types in the place of Arrays; converted to F's
-// parameters.
+// Arguments of inspection functions: named or not, numbers as Arrays, types in the place of Arrays;
+// converted to F's parameters.
 template <class T>
 const T& unnamed(const T& value) {
   return value;
@@ -349,7 +363,7 @@ concept AnyLifted = (Lifted<Unnamed<A>> || ...);
 template <class First, class... A>
 struct InspectionOf : InspectionOf<A...> {};
 template <class First, class... A>
-  requires Lifted<First>
+requires Lifted<First>
 struct InspectionOf<First, A...> {
   using type = typename First::reprise_inspection;
 };
@@ -378,9 +392,10 @@ struct StaticArgs {
 
 }  // namespace detail
 
-// f, whose arguments I... (negative: from the end) are never traced, whatever their types: transforms
-// hand them to f as they are. A number for an `auto` parameter stays a C++ number, the elements of an
-// Array can be read. Such an argument has no gradient; jit makes one program per value.
+// f, whose arguments I... (negative: from the end) are never traced, whatever their types:
+// transforms hand them to f as they are. A number for an `auto` parameter stays a C++ number, the
+// elements of an Array can be read. Such an argument has no gradient; jit makes one program per
+// value.
 //
 //   auto g = rp::checkpoint(rp::static_argnums<1>([](rp::Array x, auto train) { return train ? rp::sin(x) : x; }));
 //   g(x, true);
@@ -399,9 +414,9 @@ detail::StaticArgs<F, I...> static_argnums(F f) {
 #define RP_ARGS_7(a, ...) ::reprise::arg(#a, a), RP_ARGS_6(__VA_ARGS__)
 #define RP_ARGS_8(a, ...) ::reprise::arg(#a, a), RP_ARGS_7(__VA_ARGS__)
 #define RP_ARGS_PICK(_1, _2, _3, _4, _5, _6, _7, _8, name, ...) name
-#define RP_ARGS(...)                                                                            \
-  RP_ARGS_PICK(__VA_ARGS__, RP_ARGS_8, RP_ARGS_7, RP_ARGS_6, RP_ARGS_5, RP_ARGS_4, RP_ARGS_3,   \
-               RP_ARGS_2, RP_ARGS_1, )                                                          \
+#define RP_ARGS(...)                                                                          \
+  RP_ARGS_PICK(__VA_ARGS__, RP_ARGS_8, RP_ARGS_7, RP_ARGS_6, RP_ARGS_5, RP_ARGS_4, RP_ARGS_3, \
+               RP_ARGS_2, RP_ARGS_1, )                                                        \
   (__VA_ARGS__)
 
 }  // namespace reprise

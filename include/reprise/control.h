@@ -5,6 +5,9 @@
 //   auto f = rp::custom_vjp(plain, fwd, bwd);
 #pragma once
 
+#include "reprise/callable.h"
+#include "reprise/loops.h"
+
 #include <concepts>
 #include <initializer_list>
 #include <memory>
@@ -14,18 +17,17 @@
 #include <utility>
 #include <vector>
 
-#include "reprise/callable.h"
-#include "reprise/loops.h"
-
 #pragma GCC visibility push(default)
 namespace reprise {
 
-// reverse: from the last element to the first. unroll changes no result: loops are compiled as loops.
+// reverse: from the last element to the first. unroll changes no result: loops are compiled as
+// loops.
 struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;  // needed when xs has no arrays
   bool reverse = false;
   std::int64_t unroll = 1;
-  // As in LoopOptions: reverse mode keeps at most so many carries and plays again what lies between them.
+  // As in LoopOptions: reverse mode keeps at most so many carries and plays again what lies between
+  // them.
   std::optional<Checkpoints> checkpoints = std::nullopt;
   std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
   std::int64_t disk_checkpoints = 0;
@@ -46,7 +48,8 @@ Arrays cond(const Array& index_or_pred, const std::vector<Callee>& branches, con
             bool is_switch);
 Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const LoopOptions& options);
 using FlatRule = std::function<std::pair<Arrays, Arrays>(const Arrays&, const Arrays&)>;
-Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule, const Arrays& args);
+Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule,
+                  const Arrays& args);
 using FlatFwd = std::function<std::pair<Arrays, Arrays>(const Arrays&)>;
 using FlatBwd = std::function<Arrays(const Arrays&, const Arrays&)>;
 Arrays custom_vjp(const Callee& f, const CustomVjpOptions& names, FlatFwd fwd, FlatBwd bwd,
@@ -65,7 +68,8 @@ inline constexpr bool is_pair<std::tuple<A, B>> = true;
 template <class F, class C, class X>
 concept ScanBody = is_pair<std::decay_t<std::invoke_result_t<F&, HeldGeneric<C>, HeldGeneric<X>>>>;
 template <class F, class C>
-concept CountedBody = std::is_invocable_r_v<HeldGeneric<C>, const F&, const Array&, HeldGeneric<C>>;
+concept CountedBody = std::is_invocable_r_v < HeldGeneric<C>,
+const F&, const Array&, HeldGeneric < C >> ;
 struct AnyBranch {
   template <class F>
   AnyBranch(const F&);  // NOLINT: takes whatever stands in braces
@@ -79,10 +83,10 @@ X element_of(const X& xs) {
 
 }  // namespace detail
 
-// Loops over the leading axis of xs: body(carry, x) -> std::pair(carry, y). Returns the last carry and
-// the stacked y. Use rp::none for no xs or no y.
+// Loops over the leading axis of xs: body(carry, x) -> std::pair(carry, y). Returns the last carry
+// and the stacked y. Use rp::none for no xs or no y.
 template <class F, class C, class X>
-  requires detail::ScanBody<F, C, X>
+requires detail::ScanBody<F, C, X>
 auto scan(const F& body, const C& init, const X& xs, ScanOptions options = {},
           Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
@@ -96,9 +100,12 @@ auto scan(const F& body, const C& init, const X& xs, ScanOptions options = {},
   return applied.result(out);
 }
 template <class F, class C, class X>
-REPRISE_UNAVAILABLE("scan: the body takes (carry, x) and must return two values, std::pair(carry, y); several y are one tree, "
-                    "std::pair(carry, std::tuple(y, z)), and rp::none stands for none")
-void scan(const F& body, const C& init, const X& xs, ScanOptions options = {}, Location at = Location::current());
+REPRISE_UNAVAILABLE(
+    "scan: the body takes (carry, x) and must return two values, std::pair(carry, y); several y "
+    "are one tree, "
+    "std::pair(carry, std::tuple(y, z)), and rp::none stands for none")
+void scan(const F& body, const C& init, const X& xs, ScanOptions options = {},
+          Location at = Location::current());
 
 // true_fun(operands...) if pred else false_fun(operands...); only the chosen one runs.
 template <class T, class F, class... A>
@@ -126,11 +133,14 @@ auto switch_(const Operand& index, const std::vector<F>& branches, const A&... o
 }
 
 template <class... A>
-REPRISE_UNAVAILABLE("switch_ takes its functions in a std::vector of one type, which braces alone do not tell: "
-                    "std::vector<std::function<Array(Array)>>{f, g}")
-void switch_(const Operand& index, std::initializer_list<detail::AnyBranch> branches, const A&... operands);
+REPRISE_UNAVAILABLE(
+    "switch_ takes its functions in a std::vector of one type, which braces alone do not tell: "
+    "std::vector<std::function<Array(Array)>>{f, g}")
+void switch_(const Operand& index, std::initializer_list<detail::AnyBranch> branches,
+             const A&... operands);
 
-// Repeats body(carry) while cond(carry) holds. With .checkpoints it can be differentiated in reverse.
+// Repeats body(carry) while cond(carry) holds. With .checkpoints it can be differentiated in
+// reverse.
 template <class P, class F, class C>
 auto while_loop(const P& cond, const F& body, const C& init, LoopOptions options = {},
                 Location at = Location::current()) {
@@ -145,7 +155,7 @@ auto while_loop(const P& cond, const F& body, const C& init, LoopOptions options
 // carry = body(i, carry) for i in [lower, upper). C++ integers as bounds make a scan, which can be
 // differentiated in reverse; traced bounds make a while_loop, which with .checkpoints can be, too.
 template <std::integral L, std::integral U, class F, class C>
-  requires detail::CountedBody<F, C>
+requires detail::CountedBody<F, C>
 auto fori_loop(L lower, U upper, const F& body, const C& init, LoopOptions options = {},
                Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
@@ -165,7 +175,7 @@ auto fori_loop(L lower, U upper, const F& body, const C& init, LoopOptions optio
   return std::get<1>(std::move(result.first));
 }
 template <class F, class C>
-  requires detail::CountedBody<F, C>
+requires detail::CountedBody<F, C>
 auto fori_loop(Array lower, Array upper, const F& body, const C& init, LoopOptions options = {},
                Location at = Location::current()) {
   using Carry = detail::HeldGeneric<C>;
@@ -181,9 +191,10 @@ auto fori_loop(Array lower, Array upper, const F& body, const C& init, LoopOptio
 }
 
 template <class L, class U, class F, class C>
-  requires(!detail::CountedBody<F, C>)
-REPRISE_UNAVAILABLE("fori_loop: the body takes (Array i, carry) and must return a carry of the same type; i is an Array, not "
-                    "an int, since the loop's body is traced once for all steps")
+requires(!detail::CountedBody<F, C>) REPRISE_UNAVAILABLE(
+    "fori_loop: the body takes (Array i, carry) and must return a carry of the same type; i is an "
+    "Array, not "
+    "an int, since the loop's body is traced once for all steps")
 void fori_loop(L lower, U upper, const F& body, const C& init, LoopOptions options = {},
                Location at = Location::current());
 
@@ -217,7 +228,10 @@ struct CustomVjp : CallOperator<CustomVjp<F, Fwd, Bwd>, F> {
   Bwd bwd;
   CustomVjpOptions options;
   CustomVjp(F fn, Fwd forward, Bwd backward, CustomVjpOptions o)
-      : f(std::move(fn)), fwd(std::move(forward)), bwd(std::move(backward)), options(std::move(o)) {}
+      : f(std::move(fn)),
+        fwd(std::move(forward)),
+        bwd(std::move(backward)),
+        options(std::move(o)) {}
 
   template <class... A>
   auto call(Location at, std::tuple<A...> args) const {
@@ -237,7 +251,8 @@ struct CustomVjp : CallOperator<CustomVjp<F, Fwd, Bwd>, F> {
       const Out ct = tree_unflatten((*made)->first, cts);
       return tree_leaves(bwd_(res, ct));
     };
-    return applied.result(custom_vjp(applied.callee(), options, forward, backward, applied.leaves()));
+    return applied.result(
+        custom_vjp(applied.callee(), options, forward, backward, applied.leaves()));
   }
 };
 

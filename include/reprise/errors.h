@@ -8,11 +8,11 @@
 // Messages read `op: rule broken, got facts`; the place and a hint, if any, follow on own lines.
 #pragma once
 
+#include "reprise/array.h"
+
 #include <sstream>
 #include <string>
 #include <string_view>
-
-#include "reprise/array.h"
 
 #pragma GCC visibility push(default)
 namespace reprise {
@@ -76,7 +76,8 @@ std::string join(const Range& items, std::string_view separator) {
 // text + "\n  at file:line (function)" + "\n  hint: ..."; parts that are empty are left out.
 std::string error_text(const std::string& message, const Location& at, const std::string& hint);
 
-// Throws an E whose text is made of the parts, with the user's line: fail<TypeError>("op: rule, got ", x).
+// Throws an E whose text is made of the parts, with the user's line: fail<TypeError>("op: rule, got
+// ", x).
 template <class E, class... T>
 [[noreturn]] void fail(const T&... parts) {
   throw E(error_text(str(parts...), user_location(), ""));

@@ -3,11 +3,14 @@
 // A tree is an Array, a number, text or enum (static: no arrays inside), a std::tuple, pair, array,
 // vector, map or optional of trees, a Dict, or a struct:
 //
-//   struct Layer { rp::Array w, b; };                                   // a plain aggregate: nothing to add
+//   struct Layer { rp::Array w, b; };                           // a plain aggregate: nothing to add
 //   struct Model { Layer in, out; int depth; REPRISE_FIELDS(in, out, depth) };
 //
 // The type of a parameter decides: Arrays inside it are traced, the rest is static.
 #pragma once
+
+#include "reprise/array.h"
+#include "reprise/fields.h"
 
 #include <array>
 #include <concepts>
@@ -23,8 +26,6 @@
 #include <variant>
 #include <vector>
 
-#include "reprise/array.h"
-
 #pragma GCC visibility push(default)
 namespace reprise {
 
@@ -38,18 +39,20 @@ class Module;
 class Dict {
  public:
   using Node = std::variant<Array, Dict>;
-  // The place of an entry. Assigning makes the entry and the Dicts on the way to it. Reading makes nothing: a
-  // TypeError names a key that is not there and the nearest one that is.
+  // The place of an entry. Assigning makes the entry and the Dicts on the way to it. Reading makes
+  // nothing: a TypeError names a key that is not there and the nearest one that is.
   class Entry {
    public:
     Entry(Dict& root, std::string key) : root_(&root), path_{std::move(key)} {}
-    Entry(std::shared_ptr<Dict> owned, std::string key) : Entry(*owned, std::move(key)) { owned_ = std::move(owned); }
+    Entry(std::shared_ptr<Dict> owned, std::string key) : Entry(*owned, std::move(key)) {
+      owned_ = std::move(owned);
+    }
     Entry(const Entry&) = default;
     Entry& operator=(const Array& value);
     Entry& operator=(Dict value);
     Entry& operator=(const Entry& other);  // what stands there
     Entry operator[](const std::string& key) const;
-    operator Array() const { return array(); }                         // NOLINT: reads like a value, here and below
+    operator Array() const { return array(); }  // NOLINT: reads like a value, here and below
     operator Operand() const { return Operand(array(), Location{}); }  // NOLINT
     operator Dict() const { return dict(); }                           // NOLINT
     Array array() const;
@@ -67,7 +70,9 @@ class Dict {
   };
   Dict() = default;
   Entry operator[](const std::string& key) & { return {*this, key}; }
-  Entry operator[](const std::string& key) && { return {std::make_shared<Dict>(std::move(*this)), key}; }
+  Entry operator[](const std::string& key) && {
+    return {std::make_shared<Dict>(std::move(*this)), key};
+  }
   const Array& operator[](const std::string& key) const& { return array(key); }
   const Array& array(const std::string& key) const&;  // a TypeError when there is none
   Array array(const std::string& key) && { return array(key); }
@@ -89,20 +94,22 @@ namespace tree {
 
 // Every member of T in order, listed by REPRISE_FIELDS or found in a plain aggregate.
 template <class T>
-concept HasFields = requires(const T& t) { t.reprise_fields(); };
+concept HasFields = requires(const T& t) {
+  t.reprise_fields();
+};
 
 template <class T>
 inline constexpr bool is_leaf = std::is_same_v<T, Array> || std::is_same_v<T, Operand>;
 template <class T>
 inline constexpr bool is_static =
     std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
-    std::is_same_v<T, const char*> || std::is_same_v<T, None> || std::is_same_v<T, std::nullptr_t> ||
-    std::is_same_v<T, std::vector<bool>>;
+    std::is_same_v<T, const char*> || std::is_same_v<T, None> ||
+    std::is_same_v<T, std::nullptr_t> || std::is_same_v<T, std::vector<bool>>;
 
 // An argument that static_argnums takes out of tracing: its arrays are not leaves.
 template <class T>
 struct Static {
-  Static(T v) : value(std::move(v)) {}           // NOLINT: implicit by design
+  Static(T v) : value(std::move(v)) {}         // NOLINT: implicit by design
   operator const T&() const { return value; }  // NOLINT
   T value;
 };
@@ -112,44 +119,6 @@ template <class T>
 inline constexpr bool is_pinned = false;
 template <class T>
 inline constexpr bool is_pinned<Static<T>> = true;
-
-struct AnyField {
-  template <class T>
-  operator T() const;  // NOLINT: only counted, never defined
-};
-template <class T, std::size_t... I>
-constexpr bool takes(std::index_sequence<I...>) {
-  return requires { T{(static_cast<void>(I), AnyField{})...}; };
-}
-template <class T, std::size_t N = 0>
-constexpr std::size_t count_fields() {
-  static_assert(N <= 12, "a plain struct with more than 12 members needs REPRISE_FIELDS");
-  if constexpr (!takes<T>(std::make_index_sequence<N + 1>{})) {
-    return N;
-  } else {
-    return count_fields<T, N + 1>();
-  }
-}
-
-template <class T>
-auto aggregate_fields(T& t) {
-  constexpr std::size_t n = count_fields<std::remove_const_t<T>>();
-  // clang-format off
-  if constexpr (n == 0) { return std::tie(); }
-  else if constexpr (n == 1) { auto& [a] = t; return std::tie(a); }
-  else if constexpr (n == 2) { auto& [a, b] = t; return std::tie(a, b); }
-  else if constexpr (n == 3) { auto& [a, b, c] = t; return std::tie(a, b, c); }
-  else if constexpr (n == 4) { auto& [a, b, c, d] = t; return std::tie(a, b, c, d); }
-  else if constexpr (n == 5) { auto& [a, b, c, d, e] = t; return std::tie(a, b, c, d, e); }
-  else if constexpr (n == 6) { auto& [a, b, c, d, e, f] = t; return std::tie(a, b, c, d, e, f); }
-  else if constexpr (n == 7) { auto& [a, b, c, d, e, f, g] = t; return std::tie(a, b, c, d, e, f, g); }
-  else if constexpr (n == 8) { auto& [a, b, c, d, e, f, g, h] = t; return std::tie(a, b, c, d, e, f, g, h); }
-  else if constexpr (n == 9) { auto& [a, b, c, d, e, f, g, h, i] = t; return std::tie(a, b, c, d, e, f, g, h, i); }
-  else if constexpr (n == 10) { auto& [a, b, c, d, e, f, g, h, i, j] = t; return std::tie(a, b, c, d, e, f, g, h, i, j); }
-  else if constexpr (n == 11) { auto& [a, b, c, d, e, f, g, h, i, j, k] = t; return std::tie(a, b, c, d, e, f, g, h, i, j, k); }
-  else { auto& [a, b, c, d, e, f, g, h, i, j, k, l] = t; return std::tie(a, b, c, d, e, f, g, h, i, j, k, l); }
-  // clang-format on
-}
 
 template <class T>
 struct Traits {  // structs
@@ -193,8 +162,8 @@ inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
-// Can values of type T be taken apart into arrays and put together again? Seen: the types around it, which a
-// struct may hold again.
+// Can values of type T be taken apart into arrays and put together again? Seen: the types around
+// it, which a struct may hold again.
 template <class T, class... Seen>
 constexpr bool is_tree();
 template <class Fields>
@@ -210,7 +179,8 @@ template <class T, class... Seen>
 constexpr bool is_tree() {
   if constexpr (requires { typename T::reprise_inspection; }) {
     return false;  // an object with variables, which copies share
-  } else if constexpr (is_leaf<T> || is_static<T> || std::is_same_v<T, Dict> || (std::is_same_v<T, Seen> || ...)) {
+  } else if constexpr (is_leaf<T> || is_static<T> || std::is_same_v<T, Dict> ||
+                       (std::is_same_v<T, Seen> || ...)) {
     return true;
   } else if constexpr (is_tuple<T>) {
     return AllTrees<T>::template value<Seen...>;
@@ -219,9 +189,11 @@ constexpr bool is_tree() {
   } else if constexpr (is_map<T>) {
     return is_tree<typename T::mapped_type, Seen...>();
   } else if constexpr (HasFields<T>) {
-    return AllTrees<decltype(std::declval<const T&>().reprise_fields())>::template value<T, Seen...>;
+    return AllTrees<decltype(std::declval<const T&>().reprise_fields())>::template value<T,
+                                                                                         Seen...>;
   } else if constexpr (std::is_aggregate_v<T> && std::is_class_v<T>) {
-    return AllTrees<decltype(aggregate_fields(std::declval<const T&>()))>::template value<T, Seen...>;
+    return AllTrees<decltype(aggregate_fields(std::declval<const T&>()))>::template value<T,
+                                                                                          Seen...>;
   } else {
     return false;
   }
@@ -305,8 +277,9 @@ void paths(const T& t, const std::string& prefix, std::vector<std::string>& out)
   }
 }
 
-// Keys of caches are bytes that can be read back in one way only: lengths stand before what varies, numbers as
-// their bits, and a C++ type is the address of its mark, since two types may have one name.
+// Keys of caches are bytes that can be read back in one way only: lengths stand before what varies,
+// numbers as their bits, and a C++ type is the address of its mark, since two types may have one
+// name.
 template <class T>
 inline constexpr char type_mark = 0;
 template <class T>
@@ -323,8 +296,8 @@ void append_text(std::string& key, std::string_view text);
 void append_text(std::string& key, const char* text);  // may be null
 void append_value(std::string& key, const Array&);     // type and elements
 
-// Structure and static values of a tree: of two trees of one C++ type, equal bytes mean that they differ in
-// their arrays only. Keys that meet trees of several types start with append_type.
+// Structure and static values of a tree: of two trees of one C++ type, equal bytes mean that they
+// differ in their arrays only. Keys that meet trees of several types start with append_type.
 template <class T>
 void describe(const T& t, std::string& key) {
   if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
@@ -339,13 +312,16 @@ void describe(const T& t, std::string& key) {
   } else if constexpr (std::is_same_v<T, const char*>) {
     append_text(key, t);
   } else if constexpr (is_static<T>) {
-    if constexpr (!std::is_same_v<T, None> && !std::is_same_v<T, std::nullptr_t>) append_text(key, std::string(t));
+    if constexpr (!std::is_same_v<T, None> && !std::is_same_v<T, std::nullptr_t>)
+      append_text(key, std::string(t));
   } else if constexpr (!is_leaf<T>) {
     if constexpr (is_optional<T>) append_bits(key, t.has_value());
-    if constexpr (is_sequence<T> || is_map<T> || std::is_same_v<T, Dict>) append_bits(key, t.size());
+    if constexpr (is_sequence<T> || is_map<T> || std::is_same_v<T, Dict>)
+      append_bits(key, t.size());
     each_child(t, [&](const auto& child, const auto& path) {
       if constexpr (is_map<T> || std::is_same_v<T, Dict>) append_text(key, path());
-      if constexpr (std::is_same_v<T, Dict>) append_bits(key, std::is_same_v<decltype(child), const Dict&>);
+      if constexpr (std::is_same_v<T, Dict>)
+        append_bits(key, std::is_same_v<decltype(child), const Dict&>);
       describe(child, key);
     });
   }
@@ -417,7 +393,9 @@ constexpr std::size_t packed_size() {
   return size == 0 ? 1 : size;
 }
 template <class T>
-concept HasFieldsBase = requires { typename T::reprise_base; };
+concept HasFieldsBase = requires {
+  typename T::reprise_base;
+};
 template <class Self, class... M>
 constexpr bool lists_every_member() {
   if constexpr (HasFieldsBase<Self>) {
@@ -428,9 +406,10 @@ constexpr bool lists_every_member() {
 }
 template <class Self, class... M>
 auto checked_fields(std::tuple<M&...> fields) {
-  static_assert(lists_every_member<Self, M...>(),
-                "REPRISE_FIELDS must list every member, in order: a member that is not listed would "
-                "be left out of gradients");
+  static_assert(
+      lists_every_member<Self, M...>(),
+      "REPRISE_FIELDS must list every member, in order: a member that is not listed would "
+      "be left out of gradients");
   return fields;
 }
 
@@ -452,33 +431,36 @@ std::shared_ptr<nnx::Module> copy_of(const T& t) {
 
 // The functions that override those of nnx::Module cannot say so in structs that have no base.
 #if defined(__clang__)
-#define REPRISE_OVERRIDES_BEGIN \
-  _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Winconsistent-missing-override\"")
+#define REPRISE_OVERRIDES_BEGIN    \
+  _Pragma("clang diagnostic push") \
+      _Pragma("clang diagnostic ignored \"-Winconsistent-missing-override\"")
 #define REPRISE_OVERRIDES_END _Pragma("clang diagnostic pop")
 #else
 #define REPRISE_OVERRIDES_BEGIN
 #define REPRISE_OVERRIDES_END
 #endif
 
-// Makes a struct a tree whose fields have names in paths and messages. It lists every member, in order; a plain
-// aggregate needs it only for the names.
-#define REPRISE_FIELDS(...)                                                                  \
-  auto reprise_fields() {                                                                    \
-    return ::reprise::tree::checked_fields<std::remove_cvref_t<decltype(*this)>>(            \
-        std::tie(__VA_ARGS__));                                                              \
-  }                                                                                          \
-  auto reprise_fields() const {                                                              \
-    return ::reprise::tree::checked_fields<std::remove_cvref_t<decltype(*this)>>(            \
-        std::tie(__VA_ARGS__));                                                              \
-  }                                                                                          \
-  static std::vector<std::string> reprise_field_names() {                                    \
-    return ::reprise::tree::split_names(#__VA_ARGS__);                                       \
-  }                                                                                          \
-  REPRISE_OVERRIDES_BEGIN                                                                    \
-  void reprise_visit(::reprise::nnx::Fields& reprise_to) { ::reprise::tree::visit_fields(*this, reprise_to); } \
-  std::shared_ptr<::reprise::nnx::Module> reprise_copy() const {                             \
-    return ::reprise::tree::copy_of(*this);                                                  \
-  }                                                                                          \
+// Makes a struct a tree whose fields have names in paths and messages. It lists every member, in
+// order; a plain aggregate needs it only for the names.
+#define REPRISE_FIELDS(...)                                                       \
+  auto reprise_fields() {                                                         \
+    return ::reprise::tree::checked_fields<std::remove_cvref_t<decltype(*this)>>( \
+        std::tie(__VA_ARGS__));                                                   \
+  }                                                                               \
+  auto reprise_fields() const {                                                   \
+    return ::reprise::tree::checked_fields<std::remove_cvref_t<decltype(*this)>>( \
+        std::tie(__VA_ARGS__));                                                   \
+  }                                                                               \
+  static std::vector<std::string> reprise_field_names() {                         \
+    return ::reprise::tree::split_names(#__VA_ARGS__);                            \
+  }                                                                               \
+  REPRISE_OVERRIDES_BEGIN                                                         \
+  void reprise_visit(::reprise::nnx::Fields& reprise_to) {                        \
+    ::reprise::tree::visit_fields(*this, reprise_to);                             \
+  }                                                                               \
+  std::shared_ptr<::reprise::nnx::Module> reprise_copy() const {                  \
+    return ::reprise::tree::copy_of(*this);                                       \
+  }                                                                               \
   REPRISE_OVERRIDES_END
 
 }  // namespace reprise

@@ -6,6 +6,9 @@
 //   std::cout << step.lower(params, x).compile().memory_analysis();
 #pragma once
 
+#include "reprise/budget.h"
+#include "reprise/callable.h"
+
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -14,38 +17,41 @@
 #include <string>
 #include <unordered_map>
 
-#include "reprise/budget.h"
-#include "reprise/callable.h"
-
 #pragma GCC visibility push(default)
 namespace reprise {
 
 // How a function is compiled and called.
 struct JitOptions {
   std::string name = {};  // in printed programs; "<lambda>" by default
-  // Offloaded values go to a file in this directory that is gone after the call; empty: to the one that
-  // REPRISE_SPILL_DIR names, else they stay in memory. Of nested calls the outermost decides.
+  // Offloaded values go to a file in this directory that is gone after the call; empty: to the one
+  // that REPRISE_SPILL_DIR names, else they stay in memory. Of nested calls the outermost decides.
   std::string spill_directory = {};
   // Arguments (negative: from the end) whose memory results of the same size may take over:
-  // params = step(std::move(params), x) needs no second copy of params. An array that someone else still
-  // holds, because it was not moved or has other handles, is copied first: no live array ever changes.
+  // params = step(std::move(params), x) needs no second copy of params. An array that someone else
+  // still holds, because it was not moved or has other handles, is copied first: no live array ever
+  // changes.
   std::vector<int> donate_argnums = {};
-  // memory_analysis().peak_bytes is at most that, a RuntimeError where no plan is found: the compiler decides what is
-  // kept and what is computed again, the cheapest way it finds. {.memory_budget = 512_MiB}
+  // memory_analysis().peak_bytes is at most that, a RuntimeError where no plan is found: the
+  // compiler decides what is kept and what is computed again, the cheapest way it finds.
+  // {.memory_budget = 512_MiB}
   std::optional<std::int64_t> memory_budget = {};
-  // What checkpoints save and play again is fixed for a budget, unless this says that it is only a hint.
+  // What checkpoints save and play again is fixed for a budget, unless this says that it is only a
+  // hint.
   bool budget_may_override_policies = false;
 };
 
 // Bytes of one run, known when compile() returns. Peak is what a run holds at most beyond its
-// arguments: outputs, temporaries, scratch memory of libraries, offloaded values that stay in memory.
+// arguments: outputs, temporaries, scratch memory of libraries, offloaded values that stay in
+// memory.
 struct MemoryAnalysis {
   std::size_t argument_bytes = 0;
-  std::size_t output_bytes = 0;       // without those that are or take over arguments
-  std::size_t temp_bytes = 0;  // peak_bytes - output_bytes
+  std::size_t output_bytes = 0;  // without those that are or take over arguments
+  std::size_t temp_bytes = 0;    // peak_bytes - output_bytes
   std::size_t peak_bytes = 0;
-  std::size_t alias_bytes = 0;       // outputs that take over donated arguments: no part of peak_bytes
-  std::size_t copied_donations = 0;  // donated arguments that calls so far had to copy, beyond the peak
+  // outputs that take over donated arguments: no part of peak_bytes
+  std::size_t alias_bytes = 0;
+  // donated arguments that calls so far had to copy, beyond the peak
+  std::size_t copied_donations = 0;
   std::size_t host_temp_bytes = 0;  // offloaded values, in memory or on disk
   bool host_on_disk = false;        // then they are no part of peak_bytes
 };
@@ -62,17 +68,19 @@ std::ostream& operator<<(std::ostream&, const CostAnalysis&);
 namespace detail {
 
 struct JitEntry;  // one traced program
-// argument_of: the number of the argument that each leaf belongs to, of so many arguments; read when f
-// has run.
-std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args, const JitOptions& options,
-                                          const std::vector<std::size_t>& argument_of, std::size_t arguments);
+// argument_of: the number of the argument that each leaf belongs to, of so many arguments; read
+// when f has run.
+std::shared_ptr<const JitEntry> trace_jit(const Callee& f, const Arrays& args,
+                                          const JitOptions& options,
+                                          const std::vector<std::size_t>& argument_of,
+                                          std::size_t arguments);
 // Runs the compiled program, or stages one jit equation where a program is being traced.
 Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntry& known);
 void append_types(std::string& key, const Arrays& args);  // equal bytes: equal types
-bool shareable(const JitEntry&);  // closes over no traced value
+bool shareable(const JitEntry&);                          // closes over no traced value
 
-// What a jit function has traced, by C++ types, structure, static values and types of the arguments. What was
-// kept is given back as the type it has or not at all.
+// What a jit function has traced, by C++ types, structure, static values and types of the
+// arguments. What was kept is given back as the type it has or not at all.
 class JitCache {
  public:
   struct Made {
@@ -85,10 +93,12 @@ class JitCache {
   std::shared_ptr<const T> find(const std::string& key) const {  // null: it is new
     return std::static_pointer_cast<const T>(find_as(key, &tree::type_mark<T>));
   }
-  // Of the programs that are kept the one used longest ago makes room for the 1025th. Warns once when ever more static
-  // values come with arguments of the same types, given as the traced `args`, and once when there are ever more types.
+  // Of the programs that are kept the one used longest ago makes room for the 1025th. Warns once
+  // when ever more static values come with arguments of the same types, given as the traced `args`,
+  // and once when there are ever more types.
   void add(const std::string& key, const Arrays& args, const std::string& name, Made made);
-  const std::string& identity() const { return identity_; }  // of the jit function, if its function has none
+  // of the jit function, if its function has none
+  const std::string& identity() const { return identity_; }
 
  private:
   std::shared_ptr<const void> find_as(const std::string& key, const char* type) const;
@@ -138,7 +148,8 @@ class Compiled {
   CostAnalysis cost_analysis() const { return detail::cost_of(*entry_); }
   BudgetAnalysis budget_analysis() const { return detail::budget_of(*entry_); }
   std::string as_text() const { return detail::plan_text(*entry_); }  // the planned program
-  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }  // what report.h looks at
+  // what report.h looks at
+  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }
 
  private:
   template <class... A>
@@ -164,7 +175,8 @@ class Lowered {
     return {f_, entry_, key_};
   }
   std::string as_text() const { return detail::program_text(*entry_); }
-  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }  // what memory_curve.h looks at
+  // what memory_curve.h looks at
+  std::shared_ptr<const detail::JitEntry> entry() const { return entry_; }
 
  private:
   detail::Jit<F> f_;
@@ -202,7 +214,8 @@ struct Jit : CallOperator<Jit<F>, F> {
       return lowered(args...);
     }
   }
-  // Equal for calls that run the same program: C++ types, structure, static values and types of the arguments.
+  // Equal for calls that run the same program: C++ types, structure, static values and types of the
+  // arguments.
   template <class Args>
   static std::string key_of(const Args& args, const Arrays& leaves) {
     std::string key;
@@ -223,8 +236,8 @@ struct Jit : CallOperator<Jit<F>, F> {
     if (!known) known = trace(applied, leaves, key);
     return {*this, known->entry, key};
   }
-  // Arguments are given up: leaves are the only handles of donated arrays, and the key takes no memory while the
-  // program runs.
+  // Arguments are given up: leaves are the only handles of donated arrays, and the key takes no
+  // memory while the program runs.
   template <class... A>
   auto known_for(Location at, std::tuple<A...> args, const Arrays& leaves) const {
     const std::string key = key_of(args, leaves);
@@ -248,11 +261,14 @@ struct Jit : CallOperator<Jit<F>, F> {
     callee.name = options.name;
     if (callee.identity.empty()) callee.identity = cache->identity();
     std::vector<std::size_t> argument_of;
-    std::apply([&](const auto&... a) {
-      std::size_t i = 0;
-      (argument_of.insert(argument_of.end(), tree_leaves(a).size(), i++), ...);
-    }, applied.args());
-    auto entry = trace_jit(callee, leaves, options, argument_of, std::tuple_size_v<typename Run::Args>);
+    std::apply(
+        [&](const auto&... a) {
+          std::size_t i = 0;
+          (argument_of.insert(argument_of.end(), tree_leaves(a).size(), i++), ...);
+        },
+        applied.args());
+    auto entry =
+        trace_jit(callee, leaves, options, argument_of, std::tuple_size_v<typename Run::Args>);
     const auto made = std::make_shared<const K>(K{entry, applied.traced_result()});
     if (shareable(*entry)) cache->add(key, leaves, options.name, JitCache::Made(made));
     return made;
@@ -262,8 +278,8 @@ struct Jit : CallOperator<Jit<F>, F> {
 
 }  // namespace detail
 
-// f, traced and compiled once for each set of argument types and static values. Inside another traced
-// function it becomes one equation.
+// f, traced and compiled once for each set of argument types and static values. Inside another
+// traced function it becomes one equation.
 template <class F>
 detail::Jit<F> jit(F f, JitOptions options = {}) {
   return {std::move(f), std::move(options)};

@@ -4,11 +4,11 @@
 // then call these.
 #pragma once
 
+#include "reprise/array.h"
+
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "reprise/array.h"
 
 #pragma GCC visibility push(default)
 namespace reprise::lax {
@@ -181,9 +181,9 @@ struct ConvDimensionNumbers {
   Ints lhs_spec, rhs_spec, out_spec;
 };
 struct ConvOptions {
-  Ints window_strides = {};                                       // default all 1
-  std::vector<std::pair<std::int64_t, std::int64_t>> padding = {};  // default none
-  Ints lhs_dilation = {}, rhs_dilation = {};                      // default all 1
+  Ints window_strides = {};                                              // default all 1
+  std::vector<std::pair<std::int64_t, std::int64_t>> padding = {};       // default none
+  Ints lhs_dilation = {}, rhs_dilation = {};                             // default all 1
   std::optional<ConvDimensionNumbers> dimension_numbers = std::nullopt;  // default NCHW, OIHW
   std::int64_t feature_group_count = 1, batch_group_count = 1;
   std::optional<Dtype> preferred_element_type = std::nullopt;

@@ -1,5 +1,5 @@
-// Time against memory: the plans of a function from the least peak to the plain one, and the largest
-// problem that fits. Nothing is run, and types do in the place of arrays.
+// Time against memory: the plans of a function from the least peak to the plain one, and the
+// largest problem that fits. Nothing is run, and types do in the place of arrays.
 //
 //   std::cout << rp::memory_curve(rp::grad(loss), rp::types_of(params), x);
 //   auto make = [&](std::int64_t n) { return rp::jit(step).lower(params, rp::Type{rp::float32, {n, 64}}); };
@@ -33,7 +33,8 @@ void check_fitting(std::int64_t budget, std::int64_t most);
 // A table: peaks, predicted time and operations, each also against the plain plan.
 template <class F>
 std::ostream& operator<<(std::ostream& out, const MemoryCurve<F>& curve) {
-  detail::print_curve(out, std::vector<detail::CurveData>(curve.points.begin(), curve.points.end()));
+  detail::print_curve(out,
+                      std::vector<detail::CurveData>(curve.points.begin(), curve.points.end()));
   return out;
 }
 
@@ -44,15 +45,17 @@ MemoryCurve<F> memory_curve(const F& f, const A&... args) {
   for (const detail::CurveData& data : detail::curve_of(*jit(f).lower(args...).entry())) {
     JitOptions options;
     options.memory_budget = static_cast<std::int64_t>(data.peak_bytes);
-    curve.points.push_back({data, [f, options, args...] { return jit(f, options).lower(args...).compile(); }});
+    curve.points.push_back(
+        {data, [f, options, args...] { return jit(f, options).lower(args...).compile(); }});
   }
   return curve;
 }
 
-// The largest n from 1 to `most` for which make(n), a lowered function, has a plan within the budget; 0: not even 1
-// has. What fits for n is taken to fit for less.
+// The largest n from 1 to `most` for which make(n), a lowered function, has a plan within the
+// budget; 0: not even 1 has. What fits for n is taken to fit for less.
 template <class Make>
-std::int64_t largest_fitting(const Make& make, std::int64_t budget, std::int64_t most = std::int64_t{1} << 40) {
+std::int64_t largest_fitting(const Make& make, std::int64_t budget,
+                             std::int64_t most = std::int64_t{1} << 40) {
   detail::check_fitting(budget, most);
   const auto is_small = [&](std::int64_t n) { return detail::fits(*make(n).entry(), budget); };
   std::int64_t fits = 0, over = 1;

@@ -29,15 +29,15 @@ Array leaky_relu(Operand x, Operand negative_slope = 0.01);
 Array gelu(Operand x, bool approximate = true);  // tanh form by default, else the exact one
 Array soft_sign(Operand x);                      // x / (|x| + 1)
 Array squareplus(Operand x, Operand b = 4);      // (x + sqrt(x^2 + b)) / 2
-Array sparse_plus(Operand x);     // softplus that is 0 below -1 and x above 1
-Array sparse_sigmoid(Operand x);  // its derivative
-Array hard_tanh(Operand x);       // x cut at -1 and 1
-Array hard_sigmoid(Operand x);    // relu6(x + 3) / 6
-Array hard_silu(Operand x);       // x * hard_sigmoid(x)
-Array hard_swish(Operand x);      // the same
-Array log1mexp(Operand x);        // log(1 - exp(-x)) for x > 0
+Array sparse_plus(Operand x);                    // softplus that is 0 below -1 and x above 1
+Array sparse_sigmoid(Operand x);                 // its derivative
+Array hard_tanh(Operand x);                      // x cut at -1 and 1
+Array hard_sigmoid(Operand x);                   // relu6(x + 3) / 6
+Array hard_silu(Operand x);                      // x * hard_sigmoid(x)
+Array hard_swish(Operand x);                     // the same
+Array log1mexp(Operand x);                       // log(1 - exp(-x)) for x > 0
 
-// ------------------------------------------------------------------------------------ along an axis
+// ----------------------------------------------------------------------------------- along an axis
 // The first half times the sigmoid of the second; a TypeError if the size is odd.
 Array glu(Operand x, std::int64_t axis = -1);
 Array softmax(Operand x, std::int64_t axis = -1);

@@ -5,13 +5,17 @@
 //   auto Stack = rp::nn::scan(rp::nn::remat<Block>({.prevent_cse = false}),
 //                             {.variable_axes = {{"params", 0}}, .split_rngs = {{"params", true}}, .length = 12});
 //
-// A lift takes a class, or another lift, or a function whose first parameter is a module, and gives a
-// class: it has a name of its own (CheckpointMLP, ScanCheckpointBlock), which auto-named children and
-// so their random numbers depend on. The module's variables and keys become arguments of the
+// A lift takes a class, or another lift, or a function whose first parameter is a module, and gives
+// a class: it has a name of its own (CheckpointMLP, ScanCheckpointBlock), which auto-named children
+// and so their random numbers depend on. The module's variables and keys become arguments of the
 // transformed function, what it changes becomes a result and is written back once.
 //
 // The type of a parameter decides: Arrays are traced, numbers, bool, text and enums are static.
 #pragma once
+
+#include "reprise/callable.h"
+#include "reprise/nn_lift_options.h"
+#include "reprise/nn_module.h"
 
 #include <concepts>
 #include <cstdint>
@@ -26,100 +30,8 @@
 #include <variant>
 #include <vector>
 
-#include "reprise/callable.h"
-#include "reprise/loops.h"
-#include "reprise/nn_module.h"
-#include "reprise/policies.h"
-
 #pragma GCC visibility push(default)
 namespace reprise::nn {
-
-// ---------------------------------------------------------------------------------------- options
-// Options of nn::remat and nn::checkpoint.
-struct RematOptions {
-  Policy policy = {};        // none: nothing is saved
-  bool prevent_cse = true;   // off is right inside scan
-  // Arguments that are not traced although they are Arrays; the module itself counts as 0, negative
-  // numbers count from the end.
-  std::vector<int> static_argnums = {};
-  Filter variables = true, rngs = true;  // what the inside sees
-  bool concrete = false;                 // an error: replaced by static_argnums
-};
-
-// The axis along which the variables of a collection are stacked; none: shared by all steps.
-class VariableAxis {
- public:
-  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
-  VariableAxis(T axis) : VariableAxis(Axis(static_cast<std::int64_t>(axis)), true, true) {}  // NOLINT
-  VariableAxis(std::nullopt_t) : VariableAxis(Axis(), true, true) {}                          // NOLINT
-  const std::optional<std::int64_t>& axis() const { return axis_; }
-  bool goes_in() const { return in_; }
-  bool comes_out() const { return out_; }
-  friend VariableAxis In(VariableAxis axis) { return {axis.axis_, true, false}; }
-  friend VariableAxis Out(VariableAxis axis) { return {axis.axis_, false, true}; }
-
- private:
-  using Axis = std::optional<std::int64_t>;
-  VariableAxis(Axis axis, bool in, bool out) : axis_(axis), in_(in), out_(out) {}
-  Axis axis_;
-  bool in_, out_;
-};
-VariableAxis In(VariableAxis axis);   // only read: the collection does not come out
-VariableAxis Out(VariableAxis axis);  // only made: the collection does not go in
-
-// Axes of arguments or results: {0, broadcast}, broadcast being none; or one for all, 0.
-inline constexpr std::nullopt_t broadcast = std::nullopt;
-class Axes : public std::vector<std::optional<std::int64_t>> {
- public:
-  using vector::vector;
-  template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Axes(T axis) : vector{static_cast<std::int64_t>(axis)} {}  // NOLINT: implicit by design
-};
-using VariableAxes = std::vector<std::pair<Filter, VariableAxis>>;
-using SplitRngs = std::vector<std::pair<Filter, bool>>;
-
-// Options of nn::scan.
-struct LiftScanOptions {
-  VariableAxes variable_axes = {};   // stacked: a slice for each step
-  Filter variable_broadcast = false;  // shared by all steps
-  Filter variable_carry = false;      // handed from step to step
-  SplitRngs split_rngs = {};          // true: a key for each step; streams not listed are not seen
-  Axes in_axes = {0};   // of the arguments after the carry: one for all or one each; broadcast: not cut
-  Axes out_axes = {0};  // of the arrays that a step returns beside the carry: one for all or one each
-  std::optional<std::int64_t> length = std::nullopt;  // if no argument has it
-  bool reverse = false;
-  std::int64_t unroll = 1;
-  // Traces the body once more, before the loop, to find broadcast variables and results. That moves
-  // the numbers that keys depend on, as in Flax.
-  bool check_constancy_invariants = true;
-  std::optional<reprise::Checkpoints> checkpoints = std::nullopt;     // as those of rp::scan
-  std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
-  std::int64_t disk_checkpoints = 0;
-};
-
-// Options of nn::vmap.
-struct LiftVmapOptions {
-  VariableAxes variable_axes = {};
-  SplitRngs split_rngs = {};
-  Axes in_axes = {0};   // one for all arguments or one each; nullopt: not mapped
-  Axes out_axes = {0};  // one for all arrays of the result or one each
-  std::optional<std::int64_t> axis_size = std::nullopt;
-};
-
-// Options of nn::jit: which collections and random streams the inside sees.
-struct LiftJitOptions {
-  Filter variables = true, rngs = true;
-};
-
-// Options of nn::remat_scan: one nested loop for each of the lengths.
-struct RematScanOptions {
-  std::vector<std::int64_t> lengths = {};
-  Policy policy = {};
-  Filter variable_broadcast = false, variable_carry = false;
-  VariableAxes variable_axes = {{true, 0}};
-  SplitRngs split_rngs = {{true, true}};
-};
 
 // --------------------------------------------------------------------------------------- plumbing
 namespace detail {
@@ -149,8 +61,8 @@ struct LiftedArgs {
 using BindInside = std::function<void(ModuleBase& copy)>;
 using LiftBody = std::function<Arrays(const BindInside&, const Arrays& leaves)>;
 // Runs the body inside of the transformations, the first the outermost.
-Arrays run_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps, const LiftedArgs& args,
-                  Location at, bool continues_call, const LiftBody& body);
+Arrays run_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps,
+                  const LiftedArgs& args, Location at, bool continues_call, const LiftBody& body);
 // Which of `count` arguments are not traced, by the static_argnums of the steps.
 std::vector<bool> pinned_arguments(const std::vector<const LiftOptions*>& steps, std::size_t count,
                                    const Location& at);
@@ -179,16 +91,19 @@ struct TakeParameters {
 };
 template <class G, class... Given, class... Taken, class First, class... P>
 struct TakeParameters<std::tuple<G, Given...>, std::tuple<Taken...>, First, P...>
-    : TakeParameters<std::tuple<Given...>, std::tuple<Taken..., reprise::detail::Held<First>>, P...> {};
+    : TakeParameters<std::tuple<Given...>, std::tuple<Taken..., reprise::detail::Held<First>>,
+                     P...> {};
 template <class R, class... P, class... Given>
-struct HeldMethodArgs<R(P...), std::tuple<Given...>> : TakeParameters<std::tuple<Given...>, std::tuple<>, P...> {};
+struct HeldMethodArgs<R(P...), std::tuple<Given...>>
+    : TakeParameters<std::tuple<Given...>, std::tuple<>, P...> {};
 
 template <class M, auto method>
 auto method_signature() {
   if constexpr (!std::is_same_v<decltype(method), std::nullptr_t>) {
     return std::type_identity<typename reprise::detail::MemberSignature<decltype(method)>::type>{};
   } else if constexpr (requires { &M::call; }) {
-    return std::type_identity<typename reprise::detail::MemberSignature<decltype(&M::call)>::type>{};
+    return std::type_identity<
+        typename reprise::detail::MemberSignature<decltype(&M::call)>::type>{};
   } else {
     return std::type_identity<void>{};
   }
@@ -214,7 +129,8 @@ LiftedArgs flatten_args(const std::tuple<H...>& held, const std::vector<bool>& p
   return args;
 }
 template <class... H>
-std::tuple<H...> fill_args(std::tuple<H...> held, const std::vector<bool>& pinned, const Arrays& leaves) {
+std::tuple<H...> fill_args(std::tuple<H...> held, const std::vector<bool>& pinned,
+                           const Arrays& leaves) {
   std::size_t i = 0, next = 0;
   auto fill = [&](auto& argument) {
     if constexpr (IsTree<std::decay_t<decltype(argument)>>::value) {
@@ -232,8 +148,8 @@ auto inside_result(const Inside& inside, const std::tuple<H...>&)
 
 // Flattens, runs `inside(bind, args...)` within the transformations, puts the result together.
 template <class Held, class Inside>
-auto call_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps, const Held& held, Location at,
-                 bool continues_call, const Inside& inside) {
+auto call_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps, const Held& held,
+                 Location at, bool continues_call, const Inside& inside) {
   using Result = decltype(inside_result(inside, held));
   static_assert(IsTree<Result>::value,
                 "a lifted method must return Arrays or a tree of them, not modules or variables");
@@ -244,7 +160,8 @@ auto call_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& step
                         fill_args(held, pinned, leaves));
     return tree_leaves(*result);
   };
-  const Arrays out = run_lifted(module, steps, flatten_args(held, pinned), at, continues_call, body);
+  const Arrays out =
+      run_lifted(module, steps, flatten_args(held, pinned), at, continues_call, body);
   return tree_unflatten(std::move(*result), out);
 }
 
@@ -267,7 +184,8 @@ class Lifted : public Module<Lifted<M>> {
     using Given = std::tuple<std::decay_t<A>...>;
     using Signature = typename decltype(detail::method_signature<M, method>())::type;
     using Held = typename detail::HeldMethodArgs<Signature, Given>::type;
-    const std::vector<const detail::LiftOptions*> steps = detail::steps_for(*steps_, detail::id_of<method>());
+    const std::vector<const detail::LiftOptions*> steps =
+        detail::steps_for(*steps_, detail::id_of<method>());
     if (steps.empty()) {
       M module(target_);
       detail::bind_here(module, *this);
@@ -321,7 +239,8 @@ class Lift {
 
 template <class M>
 Lifted<M>::Lifted(const Lift<M>& lift, M target)
-    : Module<Lifted<M>>(typename Module<Lifted<M>>::ClassName{lift.class_name()}, std::string(), lift.at()),
+    : Module<Lifted<M>>(typename Module<Lifted<M>>::ClassName{lift.class_name()}, std::string(),
+                        lift.at()),
       target_(std::move(target)),
       steps_(lift.steps()),
       at_(lift.at()) {
@@ -363,7 +282,8 @@ LiftStep step_of(const LiftOptions& options) {
 template <class F>
 class LiftedFunction {
  public:
-  LiftedFunction(F f, LiftOptions options, Location at) : f_(std::move(f)), options_(std::move(options)), at_(at) {}
+  LiftedFunction(F f, LiftOptions options, Location at)
+      : f_(std::move(f)), options_(std::move(options)), at_(at) {}
   template <class M, class... A>
   auto operator()(M& module, A&&... args) const {
     using Signature = typename reprise::detail::SignatureOf<F>::type;
@@ -394,9 +314,10 @@ class LiftedFunction {
 // A lift, an instance (which is an error) or a function.
 template <class T>
 auto lift_target(const char* prefix, const T& target, const LiftOptions& options, Location at) {
-  static_assert(!ModuleInstance<T>,
-                "lift the class, not an instance: write rp::nn::remat<MLP>(options)(arguments of MLP) "
-                "instead of rp::nn::remat(MLP(arguments)); the same for checkpoint, scan, vmap and jit");
+  static_assert(
+      !ModuleInstance<T>,
+      "lift the class, not an instance: write rp::nn::remat<MLP>(options)(arguments of MLP) "
+      "instead of rp::nn::remat(MLP(arguments)); the same for checkpoint, scan, vmap and jit");
   if constexpr (is_lift<T>) {
     return lifted_once_more(prefix, target, step_of<>(options), at);
   } else {
@@ -406,7 +327,8 @@ auto lift_target(const char* prefix, const T& target, const LiftOptions& options
 
 }  // namespace detail
 
-// Options for one method, where methods differ: remat<M>(method<&M::encode>({...}), method<&M::decode>({...})).
+// Options for one method, where methods differ: remat<M>(method<&M::encode>({...}),
+// method<&M::decode>({...})).
 class MethodRemat {
  public:
   MethodRemat(detail::MethodId method_id, RematOptions method_options, Location where)
@@ -420,18 +342,20 @@ MethodRemat method(RematOptions options = {}, Location at = Location::current())
   return {detail::id_of<m>(), std::move(options), at};
 }
 
-// Each lift has two forms: for a class M (and methods other than call), and for a deduced target. The
-// leading int keeps remat<MLP>({}) from meaning the second.
+// Each lift has two forms: for a class M (and methods other than call), and for a deduced target.
+// The leading int keeps remat<MLP>({}) from meaning the second.
 
 // Recomputes the intermediate values of call, or of the methods named, in the backward pass.
 template <class M, auto... methods>
 Lift<M> remat(const RematOptions& options = {}, Location at = Location::current()) {
-  return detail::lifted_once_more("Checkpoint", detail::as_lift<M>(at), detail::step_of<methods...>(options), at);
+  return detail::lifted_once_more("Checkpoint", detail::as_lift<M>(at),
+                                  detail::step_of<methods...>(options), at);
 }
 template <class M, std::same_as<MethodRemat>... Rest>
 Lift<M> remat(const MethodRemat& first, const Rest&... rest) {
   detail::LiftStep step = {{first.id, first.options}, {rest.id, rest.options}...};
-  return detail::lifted_once_more("Checkpoint", detail::as_lift<M>(first.at), std::move(step), first.at);
+  return detail::lifted_once_more("Checkpoint", detail::as_lift<M>(first.at), std::move(step),
+                                  first.at);
 }
 template <int = 0, class T>
 auto remat(const T& target, const RematOptions& options = {}, Location at = Location::current()) {
@@ -447,14 +371,16 @@ Lift<M> checkpoint(const MethodRemat& first, const Rest&... rest) {
   return remat<M>(first, rest...);
 }
 template <int = 0, class T>
-auto checkpoint(const T& target, const RematOptions& options = {}, Location at = Location::current()) {
+auto checkpoint(const T& target, const RematOptions& options = {},
+                Location at = Location::current()) {
   return detail::lift_target("Checkpoint", target, options, at);
 }
 
 // Runs call(carry, xs...) -> std::pair(carry, ys) once for each slice of xs (or `length` times).
 template <class M, auto... methods>
 Lift<M> scan(const LiftScanOptions& options, Location at = Location::current()) {
-  return detail::lifted_once_more("Scan", detail::as_lift<M>(at), detail::step_of<methods...>(options), at);
+  return detail::lifted_once_more("Scan", detail::as_lift<M>(at),
+                                  detail::step_of<methods...>(options), at);
 }
 template <int = 0, class T>
 auto scan(const T& target, const LiftScanOptions& options, Location at = Location::current()) {
@@ -464,7 +390,8 @@ auto scan(const T& target, const LiftScanOptions& options, Location at = Locatio
 // Maps call over an axis of its arguments and of its variables.
 template <class M, auto... methods>
 Lift<M> vmap(const LiftVmapOptions& options = {}, Location at = Location::current()) {
-  return detail::lifted_once_more("Vmap", detail::as_lift<M>(at), detail::step_of<methods...>(options), at);
+  return detail::lifted_once_more("Vmap", detail::as_lift<M>(at),
+                                  detail::step_of<methods...>(options), at);
 }
 template <int = 0, class T>
 auto vmap(const T& target, const LiftVmapOptions& options = {}, Location at = Location::current()) {
@@ -475,7 +402,8 @@ auto vmap(const T& target, const LiftVmapOptions& options = {}, Location at = Lo
 // The streams start anew inside, so that initial values differ from those without jit, as in Flax.
 template <class M, auto... methods>
 Lift<M> jit(const LiftJitOptions& options = {}, Location at = Location::current()) {
-  return detail::lifted_once_more("Jit", detail::as_lift<M>(at), detail::step_of<methods...>(options), at);
+  return detail::lifted_once_more("Jit", detail::as_lift<M>(at),
+                                  detail::step_of<methods...>(options), at);
 }
 template <int = 0, class T>
 auto jit(const T& target, const LiftJitOptions& options = {}, Location at = Location::current()) {
@@ -486,10 +414,12 @@ auto jit(const T& target, const LiftJitOptions& options = {}, Location at = Loca
 // innermost of which recompute: memory of the order of the sum of the lengths.
 template <class M, auto... methods>
 Lift<M> remat_scan(const RematScanOptions& options, Location at = Location::current()) {
-  return detail::lifted_once_more("Remat_scan", detail::as_lift<M>(at), detail::step_of<methods...>(options), at);
+  return detail::lifted_once_more("Remat_scan", detail::as_lift<M>(at),
+                                  detail::step_of<methods...>(options), at);
 }
 template <int = 0, class T>
-auto remat_scan(const T& target, const RematScanOptions& options, Location at = Location::current()) {
+auto remat_scan(const T& target, const RematScanOptions& options,
+                Location at = Location::current()) {
   return detail::lift_target("Remat_scan", target, options, at);
 }
 

@@ -3,16 +3,16 @@
 //   x = rp::nn::Dense(128)(x);
 //   x = rp::nn::Conv(32, {3, 3}, {.strides = 2, .padding = "VALID"})(x);
 //
-// Features are the last axis. Parameters are made in param_dtype; `dtype` is the one to compute in, by
-// default promoted from input and parameters.
+// Features are the last axis. Parameters are made in param_dtype; `dtype` is the one to compute in,
+// by default promoted from input and parameters.
 #pragma once
+
+#include "reprise/nn_layers.h"
+#include "reprise/nn_module.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include "reprise/nn_layers.h"
-#include "reprise/nn_module.h"
 
 #pragma GCC visibility push(default)
 namespace reprise::nn {
@@ -71,7 +71,8 @@ struct EinsumFields {
   Initializer bias_init = initializers::zeros_init();
   std::string name = {};
 };
-// einsum(x, kernel) + bias. Parameters: kernel (shape), bias (the kernel's axes that the result has).
+// einsum(x, kernel) + bias. Parameters: kernel (shape), bias (the kernel's axes that the result
+// has).
 class Einsum : public Module<Einsum> {
  public:
   explicit Einsum(Shape shape, EinsumFields fields = {}, Location at = Location::current());

@@ -15,8 +15,8 @@
 //   rp::Array y = model.apply(variables, x);
 //
 // Write one submodule per statement: C++ leaves the order of operands open, and the order of
-// construction gives the names. A submodule called twice shares its variables; a copy of a module is
-// the same module. Submodules that are members are listed, and named after the member:
+// construction gives the names. A submodule called twice shares its variables; a copy of a module
+// is the same module. Submodules that are members are listed, and named after the member:
 //
 //   struct Net : rp::nn::Module<Net> {
 //     rp::nn::Dense first, second;
@@ -25,10 +25,15 @@
 //     rp::Array call(rp::Array x) { return second(first(x)); }
 //   };
 //
-// A member function `void setup()` runs once before the first call: it may assign the listed members
-// and ask for parameters. Variables have the names, the tree and, for the same key, the numbers of
-// Flax.
+// A member function `void setup()` runs once before the first call: it may assign the listed
+// members and ask for parameters. Variables have the names, the tree and, for the same key, the
+// numbers of Flax.
 #pragma once
+
+#include "reprise/errors.h"
+#include "reprise/function.h"
+#include "reprise/initializers.h"
+#include "reprise/program.h"
 
 #include <array>
 #include <functional>
@@ -44,11 +49,6 @@
 #include <utility>
 #include <vector>
 
-#include "reprise/errors.h"
-#include "reprise/function.h"
-#include "reprise/initializers.h"
-#include "reprise/program.h"
-
 #pragma GCC visibility push(default)
 namespace reprise::nn {
 
@@ -57,9 +57,9 @@ namespace reprise::nn {
 // DenyList(filter) for all but these.
 class Filter {
  public:
-  Filter(bool all) : inverted_(all) {}                        // NOLINT: implicit by design
-  Filter(const char* name) : names_{name} {}                  // NOLINT
-  Filter(const std::string& name) : names_{name} {}           // NOLINT
+  Filter(bool all) : inverted_(all) {}                                 // NOLINT: implicit by design
+  Filter(const char* name) : names_{name} {}                           // NOLINT
+  Filter(const std::string& name) : names_{name} {}                    // NOLINT
   Filter(std::initializer_list<std::string> names) : names_(names) {}  // NOLINT
   Filter(const std::vector<std::string>& names) : names_(names.begin(), names.end()) {}  // NOLINT
   bool matches(const std::string& name) const { return (names_.count(name) != 0) != inverted_; }
@@ -142,8 +142,8 @@ class Variable {
 };
 
 // ------------------------------------------------------------------------------------- ModuleBase
-// What all modules share; derive from Module<Self>. The functions for variables and keys work inside
-// call, setup and other methods, and on what bind returned.
+// What all modules share; derive from Module<Self>. The functions for variables and keys work
+// inside call, setup and other methods, and on what bind returned.
 class ModuleBase {
  public:
   virtual ~ModuleBase();
@@ -171,8 +171,8 @@ class ModuleBase {
   bool is_mutable_collection(const std::string& collection) const;
   Dict variables() const;  // of this module and its submodules
 
-  // A new key of the stream, or of "params" if there is no such stream. It depends on the path of the
-  // module and on how many keys it asked for before.
+  // A new key of the stream, or of "params" if there is no such stream. It depends on the path of
+  // the module and on how many keys it asked for before.
   Array make_rng(const std::string& stream = "params", Location at = Location::current());
   bool has_rng(const std::string& stream) const;
   bool is_initializing() const;
@@ -213,7 +213,8 @@ const std::string& class_name_of() {
 template <class T>
 struct IsTree : std::bool_constant<tree::is_leaf<T> || tree::is_static<T> || tree::HasFields<T> ||
                                    std::is_same_v<T, Dict> ||
-                                   (std::is_aggregate_v<T> && !std::is_base_of_v<ModuleBase, T>)> {};
+                                   (std::is_aggregate_v<T> && !std::is_base_of_v<ModuleBase, T>)> {
+};
 template <class... T>
 struct IsTree<std::tuple<T...>> : std::bool_constant<(IsTree<T>::value && ...)> {};
 template <class A, class B>
@@ -314,10 +315,10 @@ void visit_members(const SubmoduleVisitor& visit, const std::vector<std::string>
 }  // namespace detail
 
 // Lists the members that are submodules, so that they are named after the members.
-#define REPRISE_SUBMODULES(...)                                                              \
-  void reprise_submodules(const ::reprise::nn::detail::SubmoduleVisitor& visit) {            \
-    ::reprise::nn::detail::visit_members(                                                    \
-        visit, ::reprise::tree::split_names(#__VA_ARGS__), __VA_ARGS__);                     \
+#define REPRISE_SUBMODULES(...)                                                             \
+  void reprise_submodules(const ::reprise::nn::detail::SubmoduleVisitor& visit) {           \
+    ::reprise::nn::detail::visit_members(visit, ::reprise::tree::split_names(#__VA_ARGS__), \
+                                         __VA_ARGS__);                                      \
   }
 
 // ----------------------------------------------------------------------------------------- Module
@@ -370,8 +371,8 @@ class Module : public ModuleBase {
   template <auto method = nullptr, class... A>
   auto init_with_output(const Rngs& rngs, const InitOptions& options, const A&... args) const {
     Self module(self());
-    const detail::Session session(
-        module, {}, {rngs, options.mutable_, true, options.capture_intermediates});
+    const detail::Session session(module, {},
+                                  {rngs, options.mutable_, true, options.capture_intermediates});
     auto out = module.template run<method>(args...);
     return std::pair{std::move(out), session.mutable_variables()};
   }
@@ -384,8 +385,8 @@ class Module : public ModuleBase {
   template <auto method = nullptr, class... A>
   auto apply(const Dict& variables, const ApplyOptions& options, const A&... args) const {
     Self module(self());
-    const detail::Session session(
-        module, variables, {options.rngs, false, false, options.capture_intermediates});
+    const detail::Session session(module, variables,
+                                  {options.rngs, false, false, options.capture_intermediates});
     return module.template run<method>(args...);
   }
   // std::pair(result of the call, the collections that may change, with their new values)
@@ -411,11 +412,13 @@ class Module : public ModuleBase {
     return {std::move(module), std::move(variables)};
   }
 
-  // A table of all calls: path, class, inputs, outputs, variables and their bytes. Nothing is computed.
+  // A table of all calls: path, class, inputs, outputs, variables and their bytes. Nothing is
+  // computed.
   template <class... A>
   std::string tabulate(const Rngs& rngs, const A&... args) const {
     const detail::CallLog log;
-    auto make = [this](std::map<std::string, Array> keys, std::tuple<reprise::detail::Held<A>...> held) {
+    auto make = [this](std::map<std::string, Array> keys,
+                       std::tuple<reprise::detail::Held<A>...> held) {
       return std::apply([&](const auto&... a) { return init(Rngs(std::move(keys)), a...); }, held);
     };
     const Dict variables =
@@ -447,7 +450,7 @@ class Module : public ModuleBase {
   Self& self() { return static_cast<Self&>(*this); }
   const Self& self() const { return static_cast<const Self&>(*this); }
   static detail::MethodCall::Setup setup_hook() {
-    if constexpr (requires(Self& s) { s.setup(); }) {
+    if constexpr (requires(Self & s) { s.setup(); }) {
       return [](ModuleBase& module) { static_cast<Self&>(module).setup(); };
     } else {
       return nullptr;
@@ -462,8 +465,9 @@ class Module : public ModuleBase {
     if constexpr (requires { self().template call_method<method>(std::forward<A>(args)...); }) {
       return self().template call_method<method>(std::forward<A>(args)...);
     } else if constexpr (std::is_same_v<decltype(method), std::nullptr_t>) {
-      static_assert(requires { self().call(std::forward<A>(args)...); },
-                    "the module has no member function call(...) that takes these arguments");
+      static_assert(
+          requires { self().call(std::forward<A>(args)...); },
+          "the module has no member function call(...) that takes these arguments");
       return self().call(std::forward<A>(args)...);
     } else {
       return (self().*method)(std::forward<A>(args)...);

@@ -3,16 +3,16 @@
 //   x = rp::nn::LayerNorm()(x);
 //   x = rp::nn::BatchNorm({.use_running_average = !train})(x);
 //
-// y = (x - mean) * (rsqrt(var + epsilon) * scale) + bias, with statistics in f32 or wider. Parameters:
-// scale (ones), bias (zeros), of the sizes of the feature axes.
+// y = (x - mean) * (rsqrt(var + epsilon) * scale) + bias, with statistics in f32 or wider.
+// Parameters: scale (ones), bias (zeros), of the sizes of the feature axes.
 #pragma once
+
+#include "reprise/nn_layers.h"
+#include "reprise/nn_module.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-
-#include "reprise/nn_layers.h"
-#include "reprise/nn_module.h"
 
 #pragma GCC visibility push(default)
 namespace reprise::nn {
@@ -89,7 +89,7 @@ class GroupNorm : public Module<GroupNorm> {
 // Fields of BatchNorm.
 struct BatchNormFields {
   std::optional<bool> use_running_average = std::nullopt;  // or given to the call
-  ReduceAxes axis = -1;                                     // of the features
+  ReduceAxes axis = -1;                                    // of the features
   double momentum = 0.99, epsilon = 1e-5;
   OptionalDtype dtype = std::nullopt;
   Dtype param_dtype = float32;
@@ -100,8 +100,8 @@ struct BatchNormFields {
   bool force_float32_reductions = true;
   std::string name = {};
 };
-// Over all axes but that of the features. The collection batch_stats has the running averages mean and
-// var, which a call without use_running_average moves (but not init).
+// Over all axes but that of the features. The collection batch_stats has the running averages mean
+// and var, which a call without use_running_average moves (but not init).
 class BatchNorm : public Module<BatchNorm> {
  public:
   explicit BatchNorm(BatchNormFields fields = {}, Location at = Location::current());

@@ -3,13 +3,13 @@
 //   rp::nn::Sequential model({rp::nn::Dense(4), rp::nn::relu, rp::nn::Dense(2)});   // layers_0, layers_2
 #pragma once
 
+#include "reprise/nn_module.h"
+
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
-
-#include "reprise/nn_module.h"
 
 #pragma GCC visibility push(default)
 namespace reprise::nn {
@@ -18,8 +18,7 @@ namespace reprise::nn {
 class Layer {
  public:
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, Layer>)
-  Layer(T&& layer)  // NOLINT: implicit by design
+  requires(!std::is_same_v<std::decay_t<T>, Layer>) Layer(T&& layer)  // NOLINT: implicit by design
       : held_(std::make_unique<Held<std::decay_t<T>>>(std::forward<T>(layer))) {}
   Layer(const Layer& other) : held_(other.held_->clone()) {}
   Layer(Layer&&) = default;
@@ -56,11 +55,12 @@ class Layer {
   std::unique_ptr<Base> held_;
 };
 
-// Applies layers in order. Modules among them are its children layers_0, layers_1, ... by their places;
-// inside another module's call they were made there, and are that module's children.
+// Applies layers in order. Modules among them are its children layers_0, layers_1, ... by their
+// places; inside another module's call they were made there, and are that module's children.
 class Sequential : public Module<Sequential> {
  public:
-  explicit Sequential(std::vector<Layer> layers, std::string name = {}, Location at = Location::current());
+  explicit Sequential(std::vector<Layer> layers, std::string name = {},
+                      Location at = Location::current());
   Array call(Array x);
 
  protected:

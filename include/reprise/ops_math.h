@@ -110,9 +110,12 @@ Array less_equal(Operand x, Operand y);
 Array greater(Operand x, Operand y);
 Array greater_equal(Operand x, Operand y);
 // Elementwise, the result is a bool array. There is no == and !=: they would have to be one bool.
-REPRISE_UNAVAILABLE("write rp::equal(x, y), elementwise, or rp::all(rp::equal(x, y)).item<bool>() for one bool")
+REPRISE_UNAVAILABLE(
+    "write rp::equal(x, y), elementwise, or rp::all(rp::equal(x, y)).item<bool>() for one bool")
 bool operator==(const Operand& x, const Operand& y);
-REPRISE_UNAVAILABLE("write rp::not_equal(x, y), elementwise, or rp::any(rp::not_equal(x, y)).item<bool>() for one bool")
+REPRISE_UNAVAILABLE(
+    "write rp::not_equal(x, y), elementwise, or rp::any(rp::not_equal(x, y)).item<bool>() for one "
+    "bool")
 bool operator!=(const Operand& x, const Operand& y);
 Array operator<(Operand x, Operand y);
 Array operator<=(Operand x, Operand y);

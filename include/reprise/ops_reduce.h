@@ -20,8 +20,8 @@
 #include <utility>
 #include <vector>
 
-// sum(x, (1, 2)) is C++ for sum(x, 2). No type can tell them apart, but compilers warn about the lost number; g++
-// does so only when asked.
+// sum(x, (1, 2)) is C++ for sum(x, 2). No type can tell them apart, but compilers warn about the
+// lost number; g++ does so only when asked.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic warning "-Wunused-value"
 #endif

@@ -24,7 +24,7 @@ namespace reprise {
 // ------------------------------------------------------------------------------------------ shape
 Array reshape(Operand x, Shape shape);  // one dimension may be -1: what is left
 Array ravel(Operand x);                 // all elements in one dimension, row by row
-Array transpose(Operand x);  // the axes reversed
+Array transpose(Operand x);             // the axes reversed
 Array transpose(Operand x, const Shape& axes);
 Array T(Operand x);
 Array swapaxes(Operand x, std::int64_t axis1, std::int64_t axis2);

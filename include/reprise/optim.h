@@ -246,7 +246,8 @@ GradientTransformation MultiSteps(GradientTransformation optimizer, ScalarOrSche
 Array has_updated(const Dict& multi_steps_state);  // whether the last step was such an update
 
 // ---------------------------------------------------------------------------------------- applying
-Arrays apply_updates_to(const NamedLeaves& params, const NamedLeaves& updates, Location at);  // for apply_updates
+// for apply_updates
+Arrays apply_updates_to(const NamedLeaves& params, const NamedLeaves& updates, Location at);
 // params + updates, each leaf in the dtype of the parameter. Where an update is not floating the
 // parameter stays.
 template <class T>

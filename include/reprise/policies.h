@@ -5,6 +5,8 @@
 //   rp::Policy q = [](const rp::EquationInfo& e) { return e.primitive == "cos"; };
 #pragma once
 
+#include "reprise/array.h"
+
 #include <concepts>
 #include <functional>
 #include <iosfwd>
@@ -16,8 +18,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "reprise/array.h"
 
 #pragma GCC visibility push(default)
 namespace reprise {
@@ -31,11 +31,12 @@ struct Offloadable {
 
 // What a policy sees of an equation.
 struct EquationInfo {
-  std::string_view primitive;              // "dot_general"
+  std::string_view primitive;  // "dot_general"
   std::vector<Type> inputs, outputs;
-  std::vector<std::string> output_names;   // checkpoint_name labels of its outputs, its own included
-  std::string name;                        // of a `name` equation; else empty
-  bool has_batch_dims = false;             // of a dot_general
+  // checkpoint_name labels of its outputs, its own included
+  std::vector<std::string> output_names;
+  std::string name;                                         // of a `name` equation; else empty
+  bool has_batch_dims = false;                              // of a dot_general
   std::vector<std::pair<std::string, std::string>> params;  // as printed
   std::size_t output_bytes() const;
 };
@@ -43,28 +44,29 @@ struct EquationInfo {
 struct PolicyImpl;    // src/remat/policies.cpp
 struct PolicyRecord;  // a built-in policy
 
-// Says of an equation whose value is known in the forward pass whether that value may be kept. Built-in
-// ones are constants; they compose with | & ! and print themselves.
+// Says of an equation whose value is known in the forward pass whether that value may be kept.
+// Built-in ones are constants; they compose with | & ! and print themselves.
 class Policy {
  public:
   using Answer = std::variant<Recompute, Saveable, Offloadable>;
 
-  constexpr Policy() = default;                                       // none: nothing is saved
+  constexpr Policy() = default;  // none: nothing is saved
   constexpr explicit Policy(const PolicyRecord* r) : record_(r) {}
   explicit Policy(std::shared_ptr<const PolicyImpl> impl) : impl_(std::move(impl)) {}
   // Any callable (const EquationInfo&) -> bool, Saveable, Recompute, Offloadable, Answer, or an
   // optional of these (nullopt: recompute). `name` is what programs print.
   template <class F>
-    requires(std::invocable<const F&, const EquationInfo&> && !std::is_same_v<std::decay_t<F>, Policy>)
-  Policy(F f, std::string name = "<lambda>")  // NOLINT: implicit by design
+  requires(std::invocable<const F&, const EquationInfo&> &&
+           !std::is_same_v<std::decay_t<F>, Policy>)
+      Policy(F f, std::string name = "<lambda>")  // NOLINT: implicit by design
       : Policy(custom([f](const EquationInfo& e) { return answer(f(e)); }, std::move(name))) {}
 
   bool defined() const { return record_ != nullptr || impl_ != nullptr; }
   Answer operator()(const EquationInfo&) const;
-  std::string str() const;          // our text: dots_saveable | save_only_these_names('h')
-  std::string jax_repr() const;     // JAX's text, as programs print it
-  std::string key() const;          // equal keys decide alike
-  std::vector<std::string> names() const;  // that it mentions
+  std::string str() const;                   // our text: dots_saveable | save_only_these_names('h')
+  std::string jax_repr() const;              // JAX's text, as programs print it
+  std::string key() const;                   // equal keys decide alike
+  std::vector<std::string> names() const;    // that it mentions
   std::vector<Policy> alternatives() const;  // of p | q: those of p and of q; else itself
 
  private:
@@ -74,11 +76,15 @@ class Policy {
       return t ? Answer(Saveable{}) : Answer(Recompute{});
     } else if constexpr (std::is_same_v<T, std::nullopt_t>) {
       return Recompute{};
-    } else if constexpr (requires { t.has_value(); *t; }) {
+    } else if constexpr (requires {
+                           t.has_value();
+                           *t;
+                         }) {
       return t ? answer(*t) : Answer(Recompute{});
     } else {
       static_assert(std::is_constructible_v<Answer, T>,
-                    "a policy must return bool, rp::Saveable, rp::Recompute, rp::Offloadable or std::nullopt");
+                    "a policy must return bool, rp::Saveable, rp::Recompute, rp::Offloadable or "
+                    "std::nullopt");
       return Answer(t);
     }
   }
@@ -126,7 +132,8 @@ Policy save_anything_but_these_names(const S&... names) {
   return save_anything_except_these_names_list({std::string(names)...});
 }
 Policy save_from_both_policies(const Policy& a, const Policy& b);
-Policy offload_dot_with_no_batch_dims(const std::string& offload_src, const std::string& offload_dst);
+Policy offload_dot_with_no_batch_dims(const std::string& offload_src,
+                                      const std::string& offload_dst);
 struct SaveAndOffload {
   Names names_which_can_be_saved, names_which_can_be_offloaded;
   std::string offload_src, offload_dst;

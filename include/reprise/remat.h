@@ -6,14 +6,14 @@
 //   rp::print_fwd_bwd(g, W, x);                       // the two programs, side by side
 #pragma once
 
+#include "reprise/autodiff.h"
+#include "reprise/policies.h"
+
 #include <concepts>
 #include <iosfwd>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "reprise/autodiff.h"
-#include "reprise/policies.h"
 
 #pragma GCC visibility push(default)
 namespace reprise {
@@ -21,16 +21,18 @@ namespace reprise {
 // How a function is checkpointed.
 struct CheckpointOptions {
   Policy policy = {};  // none: nothing is saved
-  // Forbid merging the recomputation with the forward pass: for all operands, or one flag per argument.
+  // Forbid merging the recomputation with the forward pass: for all operands, or one flag per
+  // argument.
   std::variant<bool, std::vector<bool>> prevent_cse = true;
-  bool strict = false;  // a name in the policy that the function does not carry is an error, not a warning
+  // a name in the policy that the function does not carry is an error, not a warning
+  bool strict = false;
 };
 
 // Names the arrays of a tree, so that policies and residual tables can speak of them.
 Array checkpoint_name(Operand x, const std::string& name);
 template <class T>
-  requires(!std::is_convertible_v<T, Operand>)
-T checkpoint_name(const T& tree, const std::string& name) {
+requires(!std::is_convertible_v<T, Operand>) T
+    checkpoint_name(const T& tree, const std::string& name) {
   return tree_map([&](const Array& x) { return checkpoint_name(x, name); }, tree);
 }
 
@@ -38,8 +40,9 @@ T checkpoint_name(const T& tree, const std::string& name) {
 struct SavedResidual {
   Type type;
   std::size_t bytes = 0;
-  std::string origin;  // "from the argument W1", "output of sin from file:line (g)", "named 'a' from ..."
-  std::string name;    // of a named value
+  // "from the argument W1", "output of sin from file:line (g)", "named 'a' from ..."
+  std::string origin;
+  std::string name;  // of a named value
   Location at;
 };
 std::ostream& operator<<(std::ostream&, const SavedResidual&);  // JAX's line
@@ -48,21 +51,22 @@ std::ostream& operator<<(std::ostream&, const SavedResidual&);  // JAX's line
 struct EquationPlace {
   std::string what;  // "sin", "jit 'relu'", "named 'h'"
   Location at;
-  std::vector<std::string> inside;  // the calls around it, innermost first: "jit 'g'", "scan of 8 steps"
+  // the calls around it, innermost first: "jit 'g'", "scan of 8 steps"
+  std::vector<std::string> inside;
   bool operator==(const EquationPlace&) const;
 };
 std::ostream& operator<<(std::ostream&, const EquationPlace&);
 
 // A saved value with all that is known about it.
 struct ResidualDetail : SavedResidual {
-  // Who makes it: the equations inside of jit, scan, checkpoint, one per branch of a cond. Empty for
-  // arguments, constants and literals.
+  // Who makes it: the equations inside of jit, scan, checkpoint, one per branch of a cond. Empty
+  // for arguments, constants and literals.
   std::vector<EquationPlace> made_by;
-  std::vector<EquationPlace> read_by;     // equations of the backward pass
-  std::string reason;                     // why it may be saved
-  std::string policy;                     // that allowed it; empty when none did
-  std::vector<std::int64_t> steps;        // of the scans that stack it, outermost first
-  bool computed = false;                  // by the forward pass: neither argument nor constant
+  std::vector<EquationPlace> read_by;  // equations of the backward pass
+  std::string reason;                  // why it may be saved
+  std::string policy;                  // that allowed it; empty when none did
+  std::vector<std::int64_t> steps;     // of the scans that stack it, outermost first
+  bool computed = false;               // by the forward pass: neither argument nor constant
 };
 
 // What the backward pass of a function reads, value by value, and the sum.
@@ -73,8 +77,8 @@ struct ResidualReport {
 };
 std::ostream& operator<<(std::ostream&, const ResidualReport&);
 
-// The two programs of a differentiated function. `forward` returns the outputs and then the residuals;
-// `backward` takes the residuals and then the cotangents.
+// The two programs of a differentiated function. `forward` returns the outputs and then the
+// residuals; `backward` takes the residuals and then the cotangents.
 struct FwdBwd {
   Jaxpr forward, backward;
 };
@@ -95,7 +99,8 @@ struct Checkpoint : CallOperator<Checkpoint<F>, F> {
   F f;
   CheckpointOptions options;
   std::string identity;  // of this wrapper and its copies, when the function has none of its own
-  Checkpoint(F fn, CheckpointOptions o) : f(std::move(fn)), options(std::move(o)), identity(identity_of(f)) {
+  Checkpoint(F fn, CheckpointOptions o)
+      : f(std::move(fn)), options(std::move(o)), identity(identity_of(f)) {
     if (identity.empty()) identity = new_identity();
   }
 
@@ -127,13 +132,15 @@ detail::Checkpoint<F> remat(F f, CheckpointOptions options = {}) {
 }
 
 template <class F, std::convertible_to<Policy> P>
-REPRISE_UNAVAILABLE("the policy is an option with a name: write rp::checkpoint(f, {.policy = policy})")
+REPRISE_UNAVAILABLE(
+    "the policy is an option with a name: write rp::checkpoint(f, {.policy = policy})")
 void checkpoint(F f, const P& policy);
 template <class F, std::convertible_to<Policy> P>
 REPRISE_UNAVAILABLE("the policy is an option with a name: write rp::remat(f, {.policy = policy})")
 void remat(F f, const P& policy);
 
-// What the backward pass of f reads from the forward pass, as a list or printed; nothing is computed.
+// What the backward pass of f reads from the forward pass, as a list or printed; nothing is
+// computed.
 template <class F, class... A>
 std::vector<SavedResidual> saved_residuals(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);
@@ -143,8 +150,8 @@ template <class F, class... A>
 void print_saved_residuals(const F& f, const A&... args) {
   detail::print(saved_residuals(f, args...));
 }
-// The same values with sizes, the rule that lets each be saved, and the equations that make and read
-// it, those inside of calls included. Nothing is computed.
+// The same values with sizes, the rule that lets each be saved, and the equations that make and
+// read it, those inside of calls included. Nothing is computed.
 template <class F, class... A>
 ResidualReport residual_report(const F& f, const A&... args) {
   const auto applied = detail::inspect(f, Location{}, args...);

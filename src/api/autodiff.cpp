@@ -1,14 +1,14 @@
 // grad, vjp, linearize, jvp: trace the function, transform its program, evaluate in the context.
 #include "reprise/autodiff.h"
 
-#include <unordered_map>
-
 #include "api/flat.h"
 #include "api/linear_map.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "transform/jvp.h"
 #include "transform/transpose.h"
+
+#include <unordered_map>
 
 namespace reprise::detail {
 namespace {
@@ -82,7 +82,7 @@ GradOutputs value_and_grad(const Callee& f, const Arrays& args, const std::vecto
   return result;
 }
 
-// ------------------------------------------------------------------------------------ vjp, linearize
+// ---------------------------------------------------------------------------------- vjp, linearize
 namespace {
 
 // Arguments in argument order, then the others in order of first use.
@@ -130,9 +130,9 @@ VjpOutputs vjp(const Callee& f, const Arrays& args) { return vjp(f, args, floati
 VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active) {
   const AtUser at(f.at);
   const Traced t = trace_callee(f, "vjp", leaf_types(args), &args);
-  Linearized lin = linearize(*t.program, with_consts(t.consts, args),
-                             behind_consts(t.consts.size(), active),
-                             {.promoted_literals = true, .known = &t.known});
+  Linearized lin =
+      linearize(*t.program, with_consts(t.consts, args), behind_consts(t.consts.size(), active),
+                {.promoted_literals = true, .known = &t.known});
   auto map = std::make_shared<LinearMap>();
   map->linear = lin.linear;
   map->listed = presentation_order(lin.residuals, args);
@@ -148,7 +148,8 @@ Arrays LinearMapPtr::transposed(const Arrays& cts, Location where) const {
   const AtUser at(where);
   const LinearMap& m = *map;
   if (cts.size() != m.out.size()) {
-    fail<TypeError>("vjp: one cotangent per output is needed, got ", cts.size(), " for ", m.out.size());
+    fail<TypeError>("vjp: one cotangent per output is needed, got ", cts.size(), " for ",
+                    m.out.size());
   }
   Tangents nonzero;
   for (std::size_t i = 0; i < cts.size(); ++i) {

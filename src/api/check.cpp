@@ -1,4 +1,5 @@
-// check_recompute: the whole gradient program as one straight line, evaluated with an eye on repeats.
+// check_recompute: the whole gradient program as one straight line, evaluated with an eye on
+// repeats.
 #include "reprise/check.h"
 
 #include "api/flat.h"
@@ -18,11 +19,15 @@ Traced trace_value_and_vjp(const Callee& f, const Arrays& args) {
   auto both = [&](const Arrays& x) {
     const VjpOutputs v = vjp(f, x);
     Arrays cts;
-    for (const Array& y : v.out) cts.push_back(is_floating(y.dtype()) ? lax::full_like(y.type(), 1) : y);
+    for (const Array& y : v.out)
+      cts.push_back(is_floating(y.dtype()) ? lax::full_like(y.type(), 1) : y);
     return with_consts(v.out, v.map.transposed(cts, f.at));
   };
   return trace(both, leaf_types(args),
-               {.transform = "check_recompute", .name = f.name, .arg_names = f.arg_names, .concrete_args = &args});
+               {.transform = "check_recompute",
+                .name = f.name,
+                .arg_names = f.arg_names,
+                .concrete_args = &args});
 }
 
 // The stored values of the compiled program: each shown when it is complete.
@@ -36,19 +41,24 @@ RecomputeCheck check_compiled(const Program& p, const Arrays& inputs) {
   for (std::size_t i = 0; i < s.steps.size(); ++i) {
     for (Var v : s.steps[i].writes) {
       complete[static_cast<std::size_t>(v)] = i;
-      stored[static_cast<std::size_t>(v)] = plan::dense_view(v, s.types[static_cast<std::size_t>(v)].shape);
+      stored[static_cast<std::size_t>(v)] =
+          plan::dense_view(v, s.types[static_cast<std::size_t>(v)].shape);
     }
     for (const plan::View& v : s.steps[i].results) {
-      if (v.shape == s.types[static_cast<std::size_t>(v.root)].shape) stored[static_cast<std::size_t>(v.root)] = v;
+      if (v.shape == s.types[static_cast<std::size_t>(v.root)].shape)
+        stored[static_cast<std::size_t>(v.root)] = v;
     }
   }
   const Observer show = [&](std::size_t i, std::byte* const* slots) {
     for (Var v : s.steps[i].writes) {
       const auto at = static_cast<std::size_t>(v);
       const std::byte* from = address_of(code, v, slots);
-      if (at >= s.program->types.size() || complete[at] != i || from == nullptr || !repeated.wants(v)) continue;
+      if (at >= s.program->types.size() || complete[at] != i || from == nullptr ||
+          !repeated.wants(v))
+        continue;
       NewArray copy(s.types[at]);
-      copy_strided(from, stored[at].strides, copy.bytes(), row_major_strides(s.types[at].shape), s.types[at].shape, itemsize(s.types[at].dtype));
+      copy_strided(from, stored[at].strides, copy.bytes(), row_major_strides(s.types[at].shape),
+                   s.types[at].shape, itemsize(s.types[at].dtype));
       repeated.see(v, std::move(copy).finish());
     }
   };

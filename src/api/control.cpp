@@ -1,9 +1,6 @@
 // scan, cond, switch_, while_loop, custom rules: trace the functions, bind one equation.
 #include "reprise/control.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "api/flat.h"
 #include "api/primitives.h"
 #include "control/body.h"
@@ -16,6 +13,9 @@
 #include "ops/records.h"
 #include "remat/checkpoint.h"
 #include "transform/dce.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace reprise {
 
@@ -34,8 +34,10 @@ namespace detail {
 namespace {
 
 Traced trace_body(const Callee& f, const char* transform, const Types& in) {
-  Traced t = trace(f.run, in, {.transform = transform, .name = f.name, .arg_names = f.arg_names, .body = true});
-  if (!f.identity.empty()) t.program = intern(str(transform, ":", f.identity), std::move(t.program));
+  Traced t = trace(
+      f.run, in, {.transform = transform, .name = f.name, .arg_names = f.arg_names, .body = true});
+  if (!f.identity.empty())
+    t.program = intern(str(transform, ":", f.identity), std::move(t.program));
   return t;
 }
 
@@ -44,13 +46,14 @@ std::int64_t scan_length(const Arrays& xs, std::optional<std::int64_t> given) {
   for (const Array& x : xs) {
     if (x.ndim() == 0) fail<TypeError>("scan: scanned arrays need a leading axis, got ", x.type());
     if (length && *length != x.shape()[0]) {
-      fail<TypeError>("scan: scanned arrays must have one leading size, got ", x.type(), " for length ",
-                      *length);
+      fail<TypeError>("scan: scanned arrays must have one leading size, got ", x.type(),
+                      " for length ", *length);
     }
     length = x.shape()[0];
   }
   if (!length) {
-    fail_with_hint<TypeError>("give .length", "scan: the number of steps is unknown, got no scanned array");
+    fail_with_hint<TypeError>("give .length",
+                              "scan: the number of steps is unknown, got no scanned array");
   }
   if (*length < 0) fail<TypeError>("scan: the length must not be negative, got ", *length);
   return *length;
@@ -60,24 +63,27 @@ std::int64_t checkpoints_for_bytes(const char* op, std::int64_t bytes, const Arr
   std::size_t one = 0;
   for (const Array& a : carry) one += a.nbytes();
   if (bytes < 1 || static_cast<std::size_t>(bytes) < one) {
-    fail<TypeError>(op, ": .checkpoint_bytes must hold one carry, got ", bytes, " for a carry of ", one, " bytes");
+    fail<TypeError>(op, ": .checkpoint_bytes must hold one carry, got ", bytes, " for a carry of ",
+                    one, " bytes");
   }
   return one == 0 ? 1 : bytes / static_cast<std::int64_t>(one);
 }
 
-// How many carries the options let reverse mode keep; none: they do not say. More than there are steps are of no use.
+// How many carries the options let reverse mode keep; none: they do not say. More than there are
+// steps are of no use.
 struct KeptCarries {
   std::int64_t in_memory = 0, on_disk = 0;
 };
-KeptCarries checkpoints_of(const char* op, const LoopOptions& options, std::optional<std::int64_t> length,
-                           const Arrays& carry) {
+KeptCarries checkpoints_of(const char* op, const LoopOptions& options,
+                           std::optional<std::int64_t> length, const Arrays& carry) {
   if (options.disk_checkpoints < 0) {
     fail<TypeError>(op, ": .disk_checkpoints must not be negative, got ", options.disk_checkpoints);
   }
   if (!options.checkpoints && !options.checkpoint_bytes) {
     if (options.disk_checkpoints == 0) return {};
-    fail_with_hint<TypeError>("give .checkpoints = 1 to have the initial carry alone in memory", op,
-                              ": .disk_checkpoints come on top of .checkpoints or .checkpoint_bytes, got neither");
+    fail_with_hint<TypeError>(
+        "give .checkpoints = 1 to have the initial carry alone in memory", op,
+        ": .disk_checkpoints come on top of .checkpoints or .checkpoint_bytes, got neither");
   }
   if (options.checkpoints && options.checkpoint_bytes) {
     fail<TypeError>(op, ": .checkpoints and .checkpoint_bytes exclude each other, got both");
@@ -90,23 +96,27 @@ KeptCarries checkpoints_of(const char* op, const LoopOptions& options, std::opti
     checkpoints = checkpoints_for_bytes(op, *options.checkpoint_bytes, carry);
   } else if (!options.checkpoints->count()) {
     if (!length) {
-      fail_with_hint<TypeError>("give a number, or use scan, or fori_loop with C++ integers as bounds", op,
-                                ": .checkpoints = automatic needs a known number of steps, got a loop without");
+      fail_with_hint<TypeError>(
+          "give a number, or use scan, or fori_loop with C++ integers as bounds", op,
+          ": .checkpoints = automatic needs a known number of steps, got a loop without");
     }
-    checkpoints = std::max<std::int64_t>(reprise::checkpoints_for(*length, 2) - options.disk_checkpoints, 1);
+    checkpoints =
+        std::max<std::int64_t>(reprise::checkpoints_for(*length, 2) - options.disk_checkpoints, 1);
   } else {
     checkpoints = *options.checkpoints->count();
   }
   if (checkpoints < 1) {
-    fail_with_hint<TypeError>("the initial carry is one of them", op, ": .checkpoints must be at least 1, got ", checkpoints);
+    fail_with_hint<TypeError>("the initial carry is one of them", op,
+                              ": .checkpoints must be at least 1, got ", checkpoints);
   }
   if (!length) return {checkpoints, options.disk_checkpoints};
   checkpoints = std::min(checkpoints, std::max<std::int64_t>(*length, 1));
-  return {checkpoints, std::min(options.disk_checkpoints, std::max<std::int64_t>(*length - checkpoints, 0))};
+  return {checkpoints,
+          std::min(options.disk_checkpoints, std::max<std::int64_t>(*length - checkpoints, 0))};
 }
 
-// A carry must keep its shape and dtype; its weakness may change. A weakly typed start of another dtype
-// takes the one common to it and the body's result; returns whether something changed.
+// A carry must keep its shape and dtype; its weakness may change. A weakly typed start of another
+// dtype takes the one common to it and the body's result; returns whether something changed.
 bool settle_carry(const char* op, Arrays& init, const Types& out) {
   bool changed = false;
   if (out.size() < init.size()) {
@@ -122,9 +132,9 @@ bool settle_carry(const char* op, Arrays& init, const Types& out) {
       changed = true;
       continue;
     }
-    fail_with_hint<TypeError>("make the initial carry and the body's result agree in shape and dtype", op,
-                              ": the carry must keep its type, got ", in, " in and ", now,
-                              " out (carry leaf ", k, ")");
+    fail_with_hint<TypeError>(
+        "make the initial carry and the body's result agree in shape and dtype", op,
+        ": the carry must keep its type, got ", in, " in and ", now, " out (carry leaf ", k, ")");
   }
   return changed;
 }
@@ -165,7 +175,8 @@ FixedCarries fix_carries(const Traced& t, const Arrays& init, const std::vector<
 Arrays bind_forwarded_scan(ScanShape shape, const Traced& t, const Arrays& init, const Arrays& xs) {
   const Program& p = *t.program;
   std::vector<bool> fixed;
-  for (std::size_t k = 0; k < init.size(); ++k) fixed.push_back(is_input(p, k, t.consts.size() + k));
+  for (std::size_t k = 0; k < init.size(); ++k)
+    fixed.push_back(is_input(p, k, t.consts.size() + k));
   std::vector<std::optional<std::size_t>> forwarded;  // per stacked output: the scanned input
   for (std::size_t k = init.size(); k < p.out.size(); ++k) {
     forwarded.emplace_back();
@@ -173,8 +184,9 @@ Arrays bind_forwarded_scan(ScanShape shape, const Traced& t, const Arrays& init,
       if (is_input(p, k, t.consts.size() + init.size() + i)) forwarded.back() = i;
     }
   }
-  const bool any = std::find(fixed.begin(), fixed.end(), true) != fixed.end() ||
-                   std::any_of(forwarded.begin(), forwarded.end(), [](const auto& f) { return f.has_value(); });
+  const bool any =
+      std::find(fixed.begin(), fixed.end(), true) != fixed.end() ||
+      std::any_of(forwarded.begin(), forwarded.end(), [](const auto& f) { return f.has_value(); });
   ProgramPtr body = t.program;  // the traced object itself, so that equal loops are shared
   Arrays consts = t.consts, moving = init;
   if (any) {
@@ -217,7 +229,9 @@ Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions
   shape.carry = init.size();
   shape.reverse = options.reverse;
   shape.unroll = options.unroll;
-  const KeptCarries kept = checkpoints_of("scan", {options.checkpoints, options.checkpoint_bytes, options.disk_checkpoints}, shape.length, init);
+  const KeptCarries kept = checkpoints_of(
+      "scan", {options.checkpoints, options.checkpoint_bytes, options.disk_checkpoints},
+      shape.length, init);
   shape.checkpoints = kept.in_memory;
   shape.disk_checkpoints = kept.on_disk;
   const auto trace_with = [&] {
@@ -242,10 +256,12 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
   if (branches.empty()) fail<TypeError>("switch_: at least one branch is needed, got none");
   const AtUser at(branches[0].at);
   if (is_switch && branches.size() == 1) return branches[0].run(operands);
-  if (chooser.ndim() != 0) fail<TypeError>("cond: the predicate must be a scalar, got ", chooser.type());
+  if (chooser.ndim() != 0)
+    fail<TypeError>("cond: the predicate must be a scalar, got ", chooser.type());
   Array index = chooser;
   if (is_switch) {
-    if (!is_integer(index.dtype())) fail<TypeError>("switch_: the index must be an integer, got ", index.type());
+    if (!is_integer(index.dtype()))
+      fail<TypeError>("switch_: the index must be an integer, got ", index.type());
     index = lax::convert(index, Dtype::i32);
     index = lax::clamp(lax::const_like(index, 0), index,
                        lax::const_like(index, static_cast<double>(branches.size()) - 1));
@@ -260,7 +276,10 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
   for (std::size_t i = 0; i < branches.size(); ++i) {
     const std::size_t b = is_switch ? i : branches.size() - 1 - i;
     traced[b] = trace(branches[b].run, types,
-                      {.transform = "cond", .name = branches[b].name, .arg_names = branches[b].arg_names, .body = true});
+                      {.transform = "cond",
+                       .name = branches[b].name,
+                       .arg_names = branches[b].arg_names,
+                       .body = true});
   }
   Arrays consts;
   std::unordered_map<std::uint64_t, std::size_t> const_at;
@@ -273,7 +292,8 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
   for (const Traced& t : traced) {
     auto p = std::make_shared<Program>(*t.program);
     std::vector<Var> in(consts.size(), -1);
-    for (std::size_t i = 0; i < t.consts.size(); ++i) in[const_at[identity(t.consts[i])]] = p->in[i];
+    for (std::size_t i = 0; i < t.consts.size(); ++i)
+      in[const_at[identity(t.consts[i])]] = p->in[i];
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (in[i] < 0) in[i] = p->fresh(consts[i].type());
     }
@@ -312,25 +332,28 @@ Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const Loo
   FixedCarries f{nullptr, step.consts, init};
   if (any) f = fix_carries(step, init, fixed);
   const Arrays args = concat(concat(test.consts, f.consts), f.init);
-  const Arrays out = bind_while({any ? ProgramPtr(kept) : test.program, any ? ProgramPtr(f.body) : step.program,
-                                 test.consts.size(), f.consts.size(), budget.in_memory, budget.on_disk},
-                                args);
+  const Arrays out =
+      bind_while({any ? ProgramPtr(kept) : test.program, any ? ProgramPtr(f.body) : step.program,
+                  test.consts.size(), f.consts.size(), budget.in_memory, budget.on_disk},
+                 args);
   Arrays all;
   std::size_t next = 0;
   for (std::size_t k = 0; k < init.size(); ++k) all.push_back(fixed[k] ? init[k] : out[next++]);
   return finished(std::move(all));
 }
 
-Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule, const Arrays& args) {
+Arrays custom_jvp(const Callee& f, const CustomJvpOptions& names, FlatRule rule,
+                  const Arrays& args) {
   const AtUser at(f.at);
-  return custom_jvp_call(names.name, f.run, std::make_shared<const JvpRule>(names.jvp, std::move(rule)),
-                         args);
+  return custom_jvp_call(names.name, f.run,
+                         std::make_shared<const JvpRule>(names.jvp, std::move(rule)), args);
 }
 
 Arrays custom_vjp(const Callee& f, const CustomVjpOptions& names, FlatFwd fwd, FlatBwd bwd,
                   const Arrays& args) {
   const AtUser at(f.at);
-  return custom_vjp_call(names.name, f.run, std::make_shared<const FwdRule>(names.fwd, std::move(fwd)),
+  return custom_vjp_call(names.name, f.run,
+                         std::make_shared<const FwdRule>(names.fwd, std::move(fwd)),
                          std::make_shared<const BwdRule>(names.bwd, std::move(bwd)), args);
 }
 

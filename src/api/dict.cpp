@@ -1,9 +1,9 @@
 // Dict: reading says what is missing, writing makes what is needed.
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/nearest.h"
 #include "reprise/function.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -12,11 +12,13 @@ namespace {
   std::vector<std::string> keys;
   for (const auto& item : d.items()) keys.push_back("'" + item.first + "'");
   if (keys.empty()) fail<TypeError>("dict: no such key, got '", key, "' where there are no keys");
-  const auto nearest = std::min_element(d.items().begin(), d.items().end(), [&](const auto& a, const auto& b) {
-    return edit_distance(key, a.first) < edit_distance(key, b.first);
-  });
-  fail_with_hint<TypeError>("the nearest key is '" + nearest->first + "'", "dict: no such key, got '", key,
-                            "' where the keys are ", join(keys, ", "));
+  const auto nearest =
+      std::min_element(d.items().begin(), d.items().end(), [&](const auto& a, const auto& b) {
+        return edit_distance(key, a.first) < edit_distance(key, b.first);
+      });
+  fail_with_hint<TypeError>("the nearest key is '" + nearest->first + "'",
+                            "dict: no such key, got '", key, "' where the keys are ",
+                            join(keys, ", "));
 }
 
 const Dict::Node& node_at(const Dict& d, const std::string& key) {
@@ -33,8 +35,12 @@ auto& as(N& node, const std::string& key, const char* what) {
 
 }  // namespace
 
-const Array& Dict::array(const std::string& key) const& { return as<Array>(node_at(*this, key), key, "an array"); }
-const Dict& Dict::dict(const std::string& key) const& { return as<Dict>(node_at(*this, key), key, "a dict"); }
+const Array& Dict::array(const std::string& key) const& {
+  return as<Array>(node_at(*this, key), key, "an array");
+}
+const Dict& Dict::dict(const std::string& key) const& {
+  return as<Dict>(node_at(*this, key), key, "a dict");
+}
 Dict& Dict::nested(const std::string& key) {
   return as<Dict>(items_.try_emplace(key, Dict()).first->second, key, "a dict");
 }

@@ -3,9 +3,8 @@
 #include "program/recent.h"
 #include "reprise/jit.h"
 
-#include <limits>
-
 #include <atomic>
+#include <limits>
 
 namespace reprise {
 
@@ -23,8 +22,9 @@ std::string detail::new_identity() {
 
 Traced trace_callee(const detail::Callee& f, const char* transform, const Types& in,
                     const Arrays* values) {
-  Traced t = trace(f.run, in,
-                   {.transform = transform, .name = f.name, .arg_names = f.arg_names, .concrete_args = values});
+  Traced t = trace(
+      f.run, in,
+      {.transform = transform, .name = f.name, .arg_names = f.arg_names, .concrete_args = values});
   if (!is_tracing()) t.program = recent(std::move(t.program));
   return t;
 }

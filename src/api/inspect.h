@@ -17,6 +17,7 @@ ForwardProgram trace_forward(const Callee& f, const Arrays& args, const std::vec
 // (residuals in the order they are presented, cotangents of the outputs) -> cotangents of the
 // arguments
 Traced trace_backward(const LinearMapPtr& map);
-ResidualReport residual_report(const Callee& f, const Arrays& args, const std::vector<bool>& active);
+ResidualReport residual_report(const Callee& f, const Arrays& args,
+                               const std::vector<bool>& active);
 
 }  // namespace reprise::detail

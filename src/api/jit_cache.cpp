@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t many = 64, most = 1024;
 
 void warn(const std::string& name, const char* of_what, const char* hint) {
-  std::cerr << "reprise: warning: jit: " << name << " has been traced for more than " << many << " different " << of_what
-            << ", each becomes a program of its own; " << hint << "\n";
+  std::cerr << "reprise: warning: jit: " << name << " has been traced for more than " << many
+            << " different " << of_what << ", each becomes a program of its own; " << hint << "\n";
 }
 
 }  // namespace
@@ -31,10 +31,12 @@ void JitCache::add(const std::string& key, const Arrays& args, const std::string
   const std::lock_guard lock(mutex_);
   if (!made_.emplace(key, std::move(made)).second) return;
   uses_.insert_or_assign(key, Use{types, ++calls_});
-  const bool many_values = ++programs_of_types_[types] > many, many_types = programs_of_types_.size() > many;
+  const bool many_values = ++programs_of_types_[types] > many,
+             many_types = programs_of_types_.size() > many;
   if (made_.size() > most) drop_oldest();
   if (many_values && !std::exchange(has_warned_of_values_, true)) {
-    warn(name, "static values with arguments of the same types", "pass what changes from call to call as an Array");
+    warn(name, "static values with arguments of the same types",
+         "pass what changes from call to call as an Array");
   }
   if (many_types && !std::exchange(has_warned_of_types_, true)) {
     warn(name, "shapes or dtypes of its arguments", "pad them to a few sizes");
@@ -43,7 +45,8 @@ void JitCache::add(const std::string& key, const Arrays& args, const std::string
 
 void JitCache::drop_oldest() {
   const auto oldest =
-      std::min_element(uses_.begin(), uses_.end(), [](const auto& a, const auto& b) { return a.second.last < b.second.last; });
+      std::min_element(uses_.begin(), uses_.end(),
+                       [](const auto& a, const auto& b) { return a.second.last < b.second.last; });
   const auto types = programs_of_types_.find(oldest->second.types);
   if (--types->second == 0) programs_of_types_.erase(types);
   made_.erase(oldest->first);

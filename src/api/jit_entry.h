@@ -26,7 +26,8 @@ struct JitEntry {
     if (!executable_) executable_ = compile(*program, options);
     return executable_;
   }
-  // What it will be, for those who only look: of a function that was traced for shapes alone there is no machine code.
+  // What it will be, for those who only look: of a function that was traced for shapes alone there
+  // is no machine code.
   std::shared_ptr<const Executable> planned() const {
     if (!only_shapes) return compiled();
     const std::lock_guard lock(compiling_);

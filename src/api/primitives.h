@@ -1,9 +1,9 @@
 // Every primitive of the library, for the parser and the table of rules.
 #pragma once
 
-#include <span>
-
 #include "program/primitive.h"
+
+#include <span>
 
 namespace reprise {
 

@@ -1,13 +1,13 @@
 // make_jaxpr, eval_shape and the text form of programs.
 #include "reprise/program.h"
 
-#include <ostream>
-
 #include "api/flat.h"
 #include "api/primitives.h"
 #include "program/parse.h"
 #include "program/print.h"
 #include "transform/dce.h"
+
+#include <ostream>
 
 namespace reprise {
 
@@ -28,7 +28,8 @@ Arrays Jaxpr::eval(const Arrays& args, Location where) const {
   }
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (args[i].shape() != wanted[i].shape || args[i].dtype() != wanted[i].dtype) {
-      fail<TypeError>("eval: the argument must match its type, got ", args[i].type(), " for ", wanted[i]);
+      fail<TypeError>("eval: the argument must match its type, got ", args[i].type(), " for ",
+                      wanted[i]);
     }
   }
   return finished(reprise::eval(*program_, with_consts(consts_, args)));
@@ -42,8 +43,8 @@ Jaxpr parse_jaxpr(std::string_view text) {
 LiveJaxpr dce_jaxpr(const Jaxpr& jaxpr, const std::vector<bool>& wanted_outputs) {
   const Program& program = *jaxpr.program();
   if (wanted_outputs.size() != program.out.size()) {
-    fail<TypeError>("dce_jaxpr: one flag for each output is needed, got ", wanted_outputs.size(), " for ",
-                    program.out.size());
+    fail<TypeError>("dce_jaxpr: one flag for each output is needed, got ", wanted_outputs.size(),
+                    " for ", program.out.size());
   }
   DceProgram live = dce(program, wanted_outputs);
   const std::size_t consts = jaxpr.consts().size();

@@ -1,13 +1,14 @@
 // checkpoint and the tables that show what it saves.
-#include <algorithm>
-#include <iostream>
+#include "reprise/remat.h"
 
 #include "api/flat.h"
 #include "api/inspect.h"
 #include "control/body.h"
 #include "remat/check_names.h"
 #include "remat/checkpoint.h"
-#include "reprise/remat.h"
+
+#include <algorithm>
+#include <iostream>
 
 namespace reprise {
 namespace {
@@ -17,8 +18,8 @@ Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
   if (const bool* all = std::get_if<bool>(&options.prevent_cse)) return *all;
   const auto& per_argument = std::get<std::vector<bool>>(options.prevent_cse);
   if (per_argument.size() != arguments) {
-    fail<TypeError>("checkpoint: prevent_cse must have one flag per argument, got ", per_argument.size(), " for ",
-                    arguments);
+    fail<TypeError>("checkpoint: prevent_cse must have one flag per argument, got ",
+                    per_argument.size(), " for ", arguments);
   }
   std::vector<bool> flags(consts, false);
   for (std::size_t a : argument) flags.push_back(per_argument[a]);
@@ -27,25 +28,29 @@ Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
 
 }  // namespace
 
-std::ostream& operator<<(std::ostream& out, const SavedResidual& r) { return out << r.type << " " << r.origin; }
+std::ostream& operator<<(std::ostream& out, const SavedResidual& r) {
+  return out << r.type << " " << r.origin;
+}
 
 namespace detail {
 
 Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::size_t>& argument,
                   std::size_t arguments, const CheckpointOptions& options) {
   const AtUser at(f.at);
-  Traced t = trace(f.run, leaf_types(args),
-                   {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
+  Traced t =
+      trace(f.run, leaf_types(args),
+            {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
   t.program = intern("checkpoint:" + f.identity, std::move(t.program));
   check_names(options.policy, *t.program, options.strict);
   const Attr policy = options.policy.defined()
                           ? Attr(OpaquePtr(std::make_shared<const PolicyParam>(options.policy)))
                           : Attr(None{});
-  return finished(remat_p.bind(concat(t.consts, args),
-                               {{"differentiated", false},
-                                {"jaxpr", t.program},
-                                {"policy", policy},
-                                {"prevent_cse", prevent_cse_attr(options, t.consts.size(), argument, arguments)}}));
+  return finished(remat_p.bind(
+      concat(t.consts, args),
+      {{"differentiated", false},
+       {"jaxpr", t.program},
+       {"policy", policy},
+       {"prevent_cse", prevent_cse_attr(options, t.consts.size(), argument, arguments)}}));
 }
 
 void print(const std::vector<SavedResidual>& list) {
@@ -78,17 +83,20 @@ std::string padded(const std::vector<std::string>& lines, std::size_t i, std::si
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const FwdBwd& programs) {
-  std::vector<std::string> left = lines_of(programs.forward.str()), right = lines_of(programs.backward.str());
+  std::vector<std::string> left = lines_of(programs.forward.str()),
+                           right = lines_of(programs.backward.str());
   const std::string titles[2] = {"forward computation:", "backward computation:"};
   std::size_t widths[2] = {titles[0].size(), titles[1].size()};
   for (const std::string& l : left) widths[0] = std::max(widths[0], l.size());
   for (const std::string& l : right) widths[1] = std::max(widths[1], l.size());
   const std::string blank(2 + widths[0] + 4 + widths[1] + 2, ' ');
-  auto row = [&](const std::vector<std::string>& a, const std::vector<std::string>& b, std::size_t i) {
+  auto row = [&](const std::vector<std::string>& a, const std::vector<std::string>& b,
+                 std::size_t i) {
     return "  " + padded(a, i, widths[0]) + "    " + padded(b, i, widths[1]) + "  ";
   };
   out << blank << "\n" << row({titles[0]}, {titles[1]}, 0) << "\n" << blank;
-  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i) out << "\n" << row(left, right, i);
+  for (std::size_t i = 0; i < std::max(left.size(), right.size()); ++i)
+    out << "\n" << row(left, right, i);
   return out;
 }
 

@@ -86,7 +86,8 @@ ResidualReport residual_report(const Callee& f, const Arrays& args) {
   return residual_report(f, args, floating_mask(args));
 }
 
-ResidualReport residual_report(const Callee& f, const Arrays& args, const std::vector<bool>& active) {
+ResidualReport residual_report(const Callee& f, const Arrays& args,
+                               const std::vector<bool>& active) {
   const AtUser at(f.at);
   const ForwardProgram forward = trace_forward(f, args, active);
   const ProgramPtr backward = trace_backward(forward.map).program;

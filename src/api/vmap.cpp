@@ -1,7 +1,8 @@
+#include "transform/vmap.h"
+
 #include "api/flat.h"
 #include "ops/lax.h"
 #include "reprise/autodiff.h"
-#include "transform/vmap.h"
 
 namespace reprise::detail {
 namespace {

@@ -1,13 +1,13 @@
 // The inside of an Array, for the library only.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-
 #include "array/literal.h"
 #include "base/dtype.h"
 #include "reprise/array.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
 
 namespace reprise {
 
@@ -21,13 +21,14 @@ struct TracedVar {
   Location made_at;
 };
 
-// What the handles of an array share. A program may have thousands of small results: this is kept small, and the
-// elements lie in the same allocation.
+// What the handles of an array share. A program may have thousands of small results: this is kept
+// small, and the elements lie in the same allocation.
 struct ArrayData {
   enum class Kind : std::uint8_t { elements, number, variable };
   // Whose the memory of the elements is.
   enum class Holder : std::uint8_t {
-    content,  // of this content alone: it lies behind it or is a part of a block that nobody else uses
+    // of this content alone: it lies behind it or is a part of a block that nobody else uses
+    content,
     owner,    // all that `owner` has
     foreign,  // of someone who may show it to others
   };
@@ -42,11 +43,14 @@ struct ArrayData {
   Holder holder = Holder::foreign;
   const Kind kind;
 
-  const Literal* number() const;    // made from a number: stays a literal in programs. Null: it was not
+  // made from a number: stays a literal in programs. Null: it was not
+  const Literal* number() const;
   const TracedVar* traced() const;  // a variable, no elements. Null: it is none
 };
 struct TypedData : ArrayData {
-  explicit TypedData(Type t, Kind k = Kind::elements) : ArrayData(k), own_type(std::move(t)) { type = &own_type; }
+  explicit TypedData(Type t, Kind k = Kind::elements) : ArrayData(k), own_type(std::move(t)) {
+    type = &own_type;
+  }
   const Type own_type;
 };
 struct NumberData : TypedData {
@@ -104,15 +108,15 @@ const T* elements(const Array& a) {
   return reinterpret_cast<const T*>(content(a).elements);
 }
 
-// Nobody else can see the elements, and nobody is still reading them: the memory may be used for something
-// else, if the handle is given up.
+// Nobody else can see the elements, and nobody is still reading them: the memory may be used for
+// something else, if the handle is given up.
 inline bool is_last_handle(const Array& a) { return ArrayAccess::is_last_handle(a); }
 
 // Equal for handles of one value: the same elements, or the same variable of the same trace.
 std::uint64_t identity(const Array& a);
 
 Array make_traced(Type type, TracedVar var);
-Array make_number(const Literal&);                 // a literal that stays a literal when traced
+Array make_number(const Literal&);                  // a literal that stays a literal when traced
 Array with_type(const Array& concrete, Type type);  // same elements, other type of equal size
 Array full_array(Type type, const Literal& value);
 

@@ -1,12 +1,12 @@
 #include "reprise/array.h"
 
-#include <cstring>
-#include <utility>
-
 #include "array/access.h"
 #include "array/place.h"
 #include "base/cast.h"
 #include "base/memory.h"
+
+#include <cstring>
+#include <utility>
 
 namespace reprise {
 
@@ -14,9 +14,10 @@ ConcreteValue concrete_value_of_traced = nullptr;
 
 const ArrayData& ArrayAccess::data(const Array& a) {
   if (!a.data_) {
-    fail_with_hint<TypeError>("assign it first; one that was given away with std::move, as a donated argument, is empty "
-                              "until it is assigned again",
-                              "array: used before a value was assigned, got an empty Array");
+    fail_with_hint<TypeError>(
+        "assign it first; one that was given away with std::move, as a donated argument, is empty "
+        "until it is assigned again",
+        "array: used before a value was assigned, got an empty Array");
   }
   return *a.data_;
 }
@@ -25,8 +26,8 @@ bool ArrayAccess::is_last_handle(const Array& a) {
   const ArrayData& d = data(a);
   if (d.holder == ArrayData::Holder::foreign || a.data_.use_count() != 1) return false;
   if (d.holder == ArrayData::Holder::owner && d.owner.use_count() != 1) return false;
-  // Reads by threads that have given up their handles come before what the caller writes: giving up a copy
-  // waits for them, which asking for the count does not.
+  // Reads by threads that have given up their handles come before what the caller writes: giving up
+  // a copy waits for them, which asking for the count does not.
   std::shared_ptr<const ArrayData>(a.data_).reset();
   std::shared_ptr<const void>(d.owner).reset();
   return true;
@@ -43,24 +44,30 @@ struct ElementsBehind {
   using value_type = T;
   explicit ElementsBehind(std::size_t n) : bytes(n) {}
   template <class U>
-  ElementsBehind(const ElementsBehind<U>& other) : bytes(other.bytes) {}  // NOLINT: allocators convert
+  ElementsBehind(const ElementsBehind<U>& other)
+      : bytes(other.bytes) {}  // NOLINT: allocators convert
 
   T* allocate(std::size_t) {
-    return static_cast<T*>(bytes <= scalar_bytes ? ::operator new(sizeof(T) + scalar_bytes) : allocate_elements(bytes, in_front));
+    return static_cast<T*>(bytes <= scalar_bytes ? ::operator new(sizeof(T) + scalar_bytes)
+                                                 : allocate_elements(bytes, in_front));
   }
   void deallocate(T* memory, std::size_t) noexcept {
-    if (bytes <= scalar_bytes) ::operator delete(memory);
-    else free_elements(memory, bytes, in_front);
+    if (bytes <= scalar_bytes)
+      ::operator delete(memory);
+    else
+      free_elements(memory, bytes, in_front);
   }
   bool operator==(const ElementsBehind&) const = default;
 
-  static constexpr std::size_t in_front = (sizeof(T) + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
+  static constexpr std::size_t in_front =
+      (sizeof(T) + buffer_alignment - 1) / buffer_alignment * buffer_alignment;
   std::size_t bytes;
 };
 
 std::byte* behind(void* object, std::size_t bytes) {
   const std::uintptr_t alignment = bytes <= scalar_bytes ? scalar_bytes : buffer_alignment;
-  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(object) + alignment - 1) / alignment * alignment);
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(object) + alignment - 1) /
+                                      alignment * alignment);
 }
 
 }  // namespace
@@ -71,7 +78,8 @@ void NewArray::allocate(const Type& type, Of&&... of) {
   std::size_t bytes = static_cast<std::size_t>(size_) * itemsize(type.dtype);
   std::byte* const placed = PlaceResults::take(type);
   if (placed != nullptr) bytes = 0;
-  const auto data = std::allocate_shared<Data>(ElementsBehind<Data>(bytes), std::forward<Of>(of)...);
+  const auto data =
+      std::allocate_shared<Data>(ElementsBehind<Data>(bytes), std::forward<Of>(of)...);
   bytes_ = placed != nullptr ? placed : behind(data.get() + 1, bytes);
   data->elements = bytes_;
   if (placed == nullptr) data->holder = ArrayData::Holder::content;
@@ -79,7 +87,8 @@ void NewArray::allocate(const Type& type, Of&&... of) {
 }
 NewArray::NewArray(Type type) {
   for (std::int64_t d : type.shape) {
-    if (d < 0) fail<TypeError>("array: dimensions must not be negative, got ", to_string(type.shape));
+    if (d < 0)
+      fail<TypeError>("array: dimensions must not be negative, got ", to_string(type.shape));
   }
   allocate<TypedData>(type, std::move(type));
 }
@@ -91,7 +100,10 @@ NewArray::NewArray(std::shared_ptr<const Type> type) {
 namespace {
 thread_local PlaceResults* placing = nullptr;
 }
-PlaceResults::PlaceResults(std::vector<Target> targets) : targets_(std::move(targets)), outer_(placing) { placing = this; }
+PlaceResults::PlaceResults(std::vector<Target> targets)
+    : targets_(std::move(targets)), outer_(placing) {
+  placing = this;
+}
 PlaceResults::~PlaceResults() { placing = outer_; }
 std::byte* PlaceResults::take(const Type& type) {
   if (placing == nullptr) return nullptr;
@@ -249,7 +261,8 @@ struct NestedReader {
         if (n.dtype_ == Dtype::i32) {
           const T value = static_cast<T>(n.integer_);
           const bool is_negative = std::is_signed_v<T> && static_cast<std::int64_t>(value) < 0;
-          if (n.is_negative_ != is_negative || static_cast<std::uint64_t>(value) != n.integer_) does_not_fit(n, dtype);
+          if (n.is_negative_ != is_negative || static_cast<std::uint64_t>(value) != n.integer_)
+            does_not_fit(n, dtype);
           return static_cast<void>(std::memcpy(element, &value, sizeof value));
         }
       }
@@ -257,9 +270,11 @@ struct NestedReader {
     });
   }
   [[noreturn]] static void does_not_fit(const Nested& n, Dtype dtype) {
-    const std::string value = n.is_negative_ ? str(static_cast<std::int64_t>(n.integer_)) : str(n.integer_);
+    const std::string value =
+        n.is_negative_ ? str(static_cast<std::int64_t>(n.integer_)) : str(n.integer_);
     fail_with_hint<TypeError>("name a dtype that holds it, as in rp::array({...}, rp::int64)",
-                              "array: an integer must fit its dtype, got ", value, " for ", long_name(dtype));
+                              "array: an integer must fit its dtype, got ", value, " for ",
+                              long_name(dtype));
   }
 };
 

@@ -1,9 +1,9 @@
 #include "array/literal.h"
 
-#include <cstring>
-
 #include "array/number_text.h"
 #include "base/cast.h"
+
+#include <cstring>
 
 namespace reprise {
 namespace {
@@ -24,7 +24,8 @@ Literal make_literal(Dtype dtype, double value, bool weak_type) {
   visit_dtype(dtype, [&](auto tag) {
     using T = decltype(tag);
     if constexpr (is_floating_element<T>) {
-      l.real = weak_type ? value : static_cast<double>(static_cast<Compute<T>>(cast_element<T>(value)));
+      l.real =
+          weak_type ? value : static_cast<double>(static_cast<Compute<T>>(cast_element<T>(value)));
     } else if constexpr (std::is_unsigned_v<T> && !std::is_same_v<T, bool>) {
       l.natural = cast_element<T>(value);
     } else {

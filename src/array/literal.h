@@ -1,9 +1,9 @@
 // A scalar constant written inside a program.
 #pragma once
 
-#include <cstdint>
-
 #include "reprise/array.h"
+
+#include <cstdint>
 
 namespace reprise {
 
@@ -16,8 +16,8 @@ struct Literal {
   bool promoted = false;
   union {
     double real = 0;
-    std::int64_t integer;    // signed integers and bool
-    std::uint64_t natural;   // unsigned integers
+    std::int64_t integer;   // signed integers and bool
+    std::uint64_t natural;  // unsigned integers
   };
 
   Type type() const { return Type{dtype, {}, weak_type}; }
@@ -28,9 +28,9 @@ struct Literal {
 };
 
 Literal make_literal(Dtype, double value, bool weak_type = false);
-void store_literal(const Literal&, void* element);        // rounds to the dtype
+void store_literal(const Literal&, void* element);  // rounds to the dtype
 Literal load_literal(Dtype, const void* element);
 Literal convert_literal(const Literal&, Dtype, bool weak_type);
-std::string to_string(const Literal&);                    // "2.0", "True": without the type
+std::string to_string(const Literal&);  // "2.0", "True": without the type
 
 }  // namespace reprise

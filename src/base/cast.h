@@ -1,10 +1,10 @@
 // Conversion of one element, defined for every value: out of range saturates, NaN gives 0.
 #pragma once
 
+#include "base/dtype.h"
+
 #include <cmath>
 #include <limits>
-
-#include "base/dtype.h"
 
 namespace reprise {
 

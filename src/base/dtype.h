@@ -1,12 +1,13 @@
-// From a dtype to the C++ type of its elements: visit_dtype(d, [](auto tag) { using T = decltype(tag); }).
+// From a dtype to the C++ type of its elements: visit_dtype(d, [](auto tag) { using T =
+// decltype(tag); }).
 #pragma once
-
-#include <type_traits>
-#include <utility>
 
 #include "base/error.h"
 #include "base/half.h"
 #include "reprise/array.h"
+
+#include <type_traits>
+#include <utility>
 
 namespace reprise {
 

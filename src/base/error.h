@@ -6,9 +6,9 @@
 namespace reprise {
 
 // A condition that only a defect of this library can break.
-#define REPRISE_INVARIANT(condition)                                                     \
-  do {                                                                                   \
-    if (!(condition)) ::reprise::invariant_broken(#condition, __FILE__, __LINE__);        \
+#define REPRISE_INVARIANT(condition)                                               \
+  do {                                                                             \
+    if (!(condition)) ::reprise::invariant_broken(#condition, __FILE__, __LINE__); \
   } while (false)
 [[noreturn]] void invariant_broken(const char* condition, const char* file, int line);
 

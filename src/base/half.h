@@ -43,7 +43,7 @@ struct Float16 {
     const auto u = std::bit_cast<std::uint32_t>(value);
     const auto sign = static_cast<std::uint16_t>((u >> 16) & 0x8000u);
     const std::uint32_t magnitude = u & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);  // NaN
+    if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);   // NaN
     if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // inf
     if (magnitude < 0x38800000u) {  // subnormal: let float addition round at 2^-24
       const float scaled = std::bit_cast<float>(magnitude) + 0.5f;

@@ -14,7 +14,8 @@ thread_local Current current;
 thread_local Phase phase_now = Phase::forward;
 
 bool find_library_file(const char* file) {
-  return std::strstr(file, "/include/c++/") != nullptr || std::strstr(file, "include/reprise/") != nullptr;
+  return std::strstr(file, "/include/c++/") != nullptr ||
+         std::strstr(file, "include/reprise/") != nullptr;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "base/memory.h"
 
+#include "base/error.h"
+
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <mutex>
 #include <utility>
 #include <vector>
-
-#include "base/error.h"
 
 namespace reprise {
 namespace {
@@ -36,7 +36,8 @@ void* map_block(std::size_t bytes) { return std::aligned_alloc(buffer_alignment,
 void unmap_block(void* block, std::size_t) { std::free(block); }
 #else
 void* map_block(std::size_t bytes) {
-  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return memory == MAP_FAILED ? nullptr : memory;
 }
 void unmap_block(void* block, std::size_t bytes) { munmap(block, bytes); }
@@ -88,7 +89,8 @@ class FreeBlocks {
 constexpr std::size_t large_block = 256 << 10;
 
 std::size_t block_size(std::size_t bytes) {
-  return std::max(buffer_alignment, (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
+  return std::max(buffer_alignment,
+                  (bytes + buffer_alignment - 1) / buffer_alignment * buffer_alignment);
 }
 
 void* allocate_block(std::size_t bytes) {
@@ -107,19 +109,23 @@ void* allocate_elements(std::size_t elements, std::size_t beside) {
   constexpr std::size_t address_space = std::size_t{1} << 47;  // no process has more
   if (elements > address_space) fail<RuntimeError>("memory: too large, got ", elements, " bytes");
   void* memory = allocate_block(block_size(elements + beside));
-  if (memory == nullptr) fail<RuntimeError>("memory: exhausted, got a request for ", elements, " bytes");
+  if (memory == nullptr)
+    fail<RuntimeError>("memory: exhausted, got a request for ", elements, " bytes");
   count_allocated(elements);
   return memory;
 }
 void free_elements(void* memory, std::size_t elements, std::size_t beside) noexcept {
   live.fetch_sub(elements, std::memory_order_relaxed);
   const std::size_t size = block_size(elements + beside);
-  if (size >= large_block) FreeBlocks::get().put(size, memory);
-  else std::free(memory);
+  if (size >= large_block)
+    FreeBlocks::get().put(size, memory);
+  else
+    std::free(memory);
 }
 
 std::shared_ptr<std::byte> allocate_buffer(std::size_t bytes) {
-  return {static_cast<std::byte*>(allocate_elements(bytes, 0)), [bytes](std::byte* p) { free_elements(p, bytes, 0); }};
+  return {static_cast<std::byte*>(allocate_elements(bytes, 0)),
+          [bytes](std::byte* p) { free_elements(p, bytes, 0); }};
 }
 
 std::size_t live_bytes() { return live.load(std::memory_order_relaxed); }

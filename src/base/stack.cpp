@@ -1,11 +1,11 @@
 #include "base/stack.h"
 
+#include "base/error.h"
+
 #include <pthread.h>
 
 #include <cstddef>
 #include <cstdint>
-
-#include "base/error.h"
 
 namespace reprise {
 namespace {
@@ -34,8 +34,8 @@ void check_nesting(const char* op) {
   if (here < stack.begin || here >= stack.end) return;  // a stack that is not the thread's own
   if (here - stack.begin > (stack.end - stack.begin) / 4) return;
   fail_with_hint<RuntimeError>("repeat with scan or fori_loop, or raise the limit (ulimit -s)", op,
-                               ": functions are nested too deeply, got a stack of ", stack.end - stack.begin,
-                               " bytes that is nearly full");
+                               ": functions are nested too deeply, got a stack of ",
+                               stack.end - stack.begin, " bytes that is nearly full");
 }
 
 }  // namespace reprise

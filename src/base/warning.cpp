@@ -1,10 +1,10 @@
 #include "base/warning.h"
 
+#include "base/location.h"
+
 #include <iostream>
 #include <mutex>
 #include <set>
-
-#include "base/location.h"
 
 namespace reprise {
 

@@ -5,7 +5,8 @@
 
 namespace reprise {
 
-// Prints "reprise: warning: text", and the user's line, unless it has been said of that line before.
+// Prints "reprise: warning: text", and the user's line, unless it has been said of that line
+// before.
 void warn(const std::string& text);
 
 }  // namespace reprise

@@ -19,12 +19,13 @@ Value* CodeBlocks::pointer(Value* list, std::size_t k) {
 
 Value* CodeBlocks::steps(unsigned lanes, std::int64_t stride) {
   std::vector<llvm::Constant*> numbers;
-  for (unsigned i = 0; i < lanes; ++i) numbers.push_back(b_.getInt64(static_cast<std::uint64_t>(stride * i)));
+  for (unsigned i = 0; i < lanes; ++i)
+    numbers.push_back(b_.getInt64(static_cast<std::uint64_t>(stride * i)));
   return llvm::ConstantVector::get(numbers);
 }
 
-CodeBlocks::LoopEnd CodeBlocks::loop(Value* begin, Value* end, std::int64_t step, const std::vector<Value*>& carried,
-                                     const Carrying& body) {
+CodeBlocks::LoopEnd CodeBlocks::loop(Value* begin, Value* end, std::int64_t step,
+                                     const std::vector<Value*>& carried, const Carrying& body) {
   llvm::LLVMContext& context = b_.getContext();
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::Function* f = before->getParent();
@@ -45,23 +46,30 @@ CodeBlocks::LoopEnd CodeBlocks::loop(Value* begin, Value* end, std::int64_t step
   b_.SetInsertPoint(inside);
   const std::vector<Value*> now(phis.begin(), phis.end());
   const std::vector<Value*> results = body(index, now);
-  for (std::size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(results[i], b_.GetInsertBlock());
+  for (std::size_t i = 0; i < phis.size(); ++i)
+    phis[i]->addIncoming(results[i], b_.GetInsertBlock());
   index->addIncoming(next, b_.GetInsertBlock());
   b_.CreateBr(head);
   b_.SetInsertPoint(after);
   return {index, now};
 }
 
-Value* CodeBlocks::loop(Value* begin, Value* end, std::int64_t step, const std::function<void(Value*)>& body) {
-  return loop(begin, end, step, {}, [&](Value* i, const std::vector<Value*>&) {
-           body(i);
-           return std::vector<Value*>{};
-         }).index;
+Value* CodeBlocks::loop(Value* begin, Value* end, std::int64_t step,
+                        const std::function<void(Value*)>& body) {
+  return loop(begin, end, step, {},
+              [&](Value* i, const std::vector<Value*>&) {
+                body(i);
+                return std::vector<Value*>{};
+              })
+      .index;
 }
 
-void CodeBlocks::if_true(Value* condition, const std::function<void()>& body) { if_else(condition, body, [] {}); }
+void CodeBlocks::if_true(Value* condition, const std::function<void()>& body) {
+  if_else(condition, body, [] {});
+}
 
-void CodeBlocks::if_else(Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise) {
+void CodeBlocks::if_else(Value* condition, const std::function<void()>& body,
+                         const std::function<void()>& otherwise) {
   llvm::Function* f = b_.GetInsertBlock()->getParent();
   auto* inside = llvm::BasicBlock::Create(b_.getContext(), "then", f);
   auto* outside = llvm::BasicBlock::Create(b_.getContext(), "else", f);
@@ -125,11 +133,14 @@ llvm::Function* new_function(llvm::Module& module, llvm::IRBuilderBase& b, const
   return f;
 }
 
-KernelArguments begin_kernel(llvm::Module& module, llvm::IRBuilderBase& b, const std::string& name) {
+KernelArguments begin_kernel(llvm::Module& module, llvm::IRBuilderBase& b,
+                             const std::string& name) {
   llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
   llvm::Type* number = b.getInt64Ty();
-  llvm::Function* f = new_function(module, b, name, {pointer, number, number, number, number, pointer, pointer});
-  return {f->getArg(0), f->getArg(1), f->getArg(2), f->getArg(3), f->getArg(4), f->getArg(5), f->getArg(6)};
+  llvm::Function* f =
+      new_function(module, b, name, {pointer, number, number, number, number, pointer, pointer});
+  return {f->getArg(0), f->getArg(1), f->getArg(2), f->getArg(3),
+          f->getArg(4), f->getArg(5), f->getArg(6)};
 }
 
 }  // namespace reprise::codegen

@@ -32,19 +32,24 @@ class CodeBlocks {
     llvm::Value* index;
     std::vector<llvm::Value*> carried;
   };
-  using Carrying = std::function<std::vector<llvm::Value*>(llvm::Value* i, const std::vector<llvm::Value*>& carried)>;
-  // for (i = begin; i + step <= end; i += step) carried = body(i, carried); the i that did not fit, and carried.
-  LoopEnd loop(llvm::Value* begin, llvm::Value* end, std::int64_t step, const std::vector<llvm::Value*>& carried,
-               const Carrying& body);
+  using Carrying = std::function<std::vector<llvm::Value*>(
+      llvm::Value* i, const std::vector<llvm::Value*>& carried)>;
+  // for (i = begin; i + step <= end; i += step) carried = body(i, carried); the i that did not fit,
+  // and carried.
+  LoopEnd loop(llvm::Value* begin, llvm::Value* end, std::int64_t step,
+               const std::vector<llvm::Value*>& carried, const Carrying& body);
   llvm::Value* loop(llvm::Value* begin, llvm::Value* end, std::int64_t step,
                     const std::function<void(llvm::Value* i)>& body);
   void if_true(llvm::Value* condition, const std::function<void()>& body);
-  void if_else(llvm::Value* condition, const std::function<void()>& body, const std::function<void()>& otherwise);
-  // body(item) for all items; many of them in blocks of some each, behind a condition that `always` holds: what orders
-  // memory operations within a block takes the square of their number.
-  void apart(const std::vector<std::size_t>& items, llvm::Value* always, const std::function<void(std::size_t)>& body);
-  // body(i, n) for all of [begin, end), n elements at a time: `lanes` in a loop, what is left in halves, quarters and so on.
-  // `rest`: the sum of those that may be left; lanes - 1 if nothing is known of the length.
+  void if_else(llvm::Value* condition, const std::function<void()>& body,
+               const std::function<void()>& otherwise);
+  // body(item) for all items; many of them in blocks of some each, behind a condition that `always`
+  // holds: what orders memory operations within a block takes the square of their number.
+  void apart(const std::vector<std::size_t>& items, llvm::Value* always,
+             const std::function<void(std::size_t)>& body);
+  // body(i, n) for all of [begin, end), n elements at a time: `lanes` in a loop, what is left in
+  // halves, quarters and so on. `rest`: the sum of those that may be left; lanes - 1 if nothing is
+  // known of the length.
   void pieces(llvm::Value* begin, llvm::Value* end, unsigned lanes, std::int64_t rest,
               const std::function<void(llvm::Value* i, unsigned n)>& body);
 
@@ -53,7 +58,8 @@ class CodeBlocks {
 };
 
 // A function without a result; code goes to its entry.
-llvm::Function* new_function(llvm::Module&, llvm::IRBuilderBase&, const std::string& name, const std::vector<llvm::Type*>& parameters);
+llvm::Function* new_function(llvm::Module&, llvm::IRBuilderBase&, const std::string& name,
+                             const std::vector<llvm::Type*>& parameters);
 
 // The arguments of a KernelCode.
 struct KernelArguments {

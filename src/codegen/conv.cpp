@@ -1,7 +1,7 @@
 // A spec becomes one of the library's three primitives (conv_geometry.h) on parts of the operands,
-// each on one thread, with reorders into the layouts that it prefers, all in planned scratch. How it
-// is cut depends on the spec alone, so that bits are the same with any number of threads. What the
-// library has no such code for becomes products of ours (conv_products.h).
+// each on one thread, with reorders into the layouts that it prefers, all in planned scratch. How
+// it is cut depends on the spec alone, so that bits are the same with any number of threads. What
+// the library has no such code for becomes products of ours (conv_products.h).
 #include "codegen/conv.h"
 
 #include "base/error.h"
@@ -68,7 +68,8 @@ typename Gradient::primitive_desc gradient_desc(const ConvGeometry& g, const Lay
 template <class Primitive, class Desc>
 std::optional<Plan> plan_of(const Desc& desc, Layout x, Layout weights, Layout y) {
   if (!keeps_to_scratchpad(desc)) return std::nullopt;
-  return Plan{Primitive(desc), std::move(x), std::move(weights), std::move(y), desc.scratchpad_desc()};
+  return Plan{Primitive(desc), std::move(x), std::move(weights), std::move(y),
+              desc.scratchpad_desc()};
 }
 
 std::optional<Plan> make_plan(const ConvGeometry& g, const Layouts& l) try {
@@ -149,7 +150,8 @@ std::int64_t parts_of(std::int64_t size, std::int64_t work) {
 }
 
 Cut best_cut(const ConvGeometry& g) {
-  constexpr std::int64_t feature_block = 32, some_parts = 4;  // whole vectors, also in blocked layouts
+  // whole vectors, also in blocked layouts
+  constexpr std::int64_t feature_block = 32, some_parts = 4;
   const std::int64_t places = product(g.y_dims) / g.y_dims[features];
   const std::int64_t work = product(g.weights_dims) * places;
   const auto blocks = [&](std::int64_t size) {
@@ -196,13 +198,17 @@ std::array<Role, 3> roles_of(const ConvGeometry& g, const Cut& cut, const Plan& 
   const bool is_forward = g.kind == ConvGeometry::Kind::forward;
   const bool is_data = g.kind == ConvGeometry::Kind::data;
   const Layout x(g.x_dims, f32, g.x_strides), w = weights_layout(g), y(g.y_dims, f32, g.y_strides);
-  const auto is_shared = [&](const std::optional<std::size_t>& dim) { return cut.parts > 1 && !dim; };
+  const auto is_shared = [&](const std::optional<std::size_t>& dim) {
+    return cut.parts > 1 && !dim;
+  };
   return {Role{is_data ? arg_out : arg_lhs, is_data ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x, plan.x,
                is_shared(cut.x) && x != plan.x},
           Role{is_forward || is_data ? arg_rhs : arg_out,
                is_forward || is_data ? DNNL_ARG_WEIGHTS : DNNL_ARG_DIFF_WEIGHTS, w, plan.weights,
                is_shared(cut.weights) && w != plan.weights},
-          Role{is_forward ? arg_out : is_data ? arg_lhs : arg_rhs,
+          Role{is_forward ? arg_out
+               : is_data  ? arg_lhs
+                          : arg_rhs,
                is_forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, y, plan.y,
                is_shared(cut.y) && y != plan.y}};
 }
@@ -291,14 +297,16 @@ class LibraryConvolution final : public Convolution {
     if (!plan) fail<RuntimeError>("convolution: oneDNN refuses what it takes");
     const std::array<Role, 3> roles = roles_of(part, cut_, *plan);
     part_ = make_chain(roles, *plan, threads_);
-    const auto start = [](const std::optional<std::size_t>& dim, const Ints& dims, const Ints& strides) {
+    const auto start = [](const std::optional<std::size_t>& dim, const Ints& dims,
+                          const Ints& strides) {
       return dim ? dims[*dim] * strides[*dim] * static_cast<std::int64_t>(sizeof(float)) : 0;
     };
     steps_[roles[0].argument] = start(cut_.x, part.x_dims, part.x_strides);
     steps_[roles[1].argument] = start(cut_.weights, part.weights_dims, part.weights_strides);
     steps_[roles[2].argument] = start(cut_.y, part.y_dims, part.y_strides);
     for (const Role& r : roles) {
-      if (r.is_copied_before) copies_.push_back({r.argument, aligned(r.wanted.get_size()), copy_chain(r)});
+      if (r.is_copied_before)
+        copies_.push_back({r.argument, aligned(r.wanted.get_size()), copy_chain(r)});
     }
   }
 
@@ -386,7 +394,9 @@ std::shared_ptr<const Convolution> build(const ConvSpec& given, int threads) {
 struct SpecHash {
   std::size_t operator()(const ConvSpec& s) const {
     std::size_t h = 0;
-    const auto mix = [&](std::int64_t x) { h = (h ^ static_cast<std::size_t>(x)) * 0x100000001b3u; };
+    const auto mix = [&](std::int64_t x) {
+      h = (h ^ static_cast<std::size_t>(x)) * 0x100000001b3u;
+    };
     for (std::int64_t x : {s.batch, s.lhs_features, s.out_features}) mix(x);
     for (const Ints* sizes : {&s.in, &s.window, &s.out}) {
       for (std::int64_t x : *sizes) mix(x);
@@ -401,14 +411,16 @@ Made& made() {
   return all;
 }
 
-// For the library's static objects: by the number of dimensions, and by what may make it a gradient.
+// For the library's static objects: by the number of dimensions, and by what may make it a
+// gradient.
 int kind_of(const ConvSpec& s) {
   constexpr int first = 8;
-  const bool has_holes =
-      std::any_of(s.lhs_dilation.begin(), s.lhs_dilation.end(), [](std::int64_t d) { return d > 1; });
+  const bool has_holes = std::any_of(s.lhs_dilation.begin(), s.lhs_dilation.end(),
+                                     [](std::int64_t d) { return d > 1; });
   const bool is_large = product(s.window) > product(s.out);
   const int dims = static_cast<int>(std::min<std::size_t>(s.in.size(), 3));
-  return first + 8 * dims + (has_holes ? 4 : 0) + (is_large ? 2 : 0) + (s.feature_groups > 1 ? 1 : 0);
+  return first + 8 * dims + (has_holes ? 4 : 0) + (is_large ? 2 : 0) +
+         (s.feature_groups > 1 ? 1 : 0);
 }
 
 // Null: nothing here takes the spec.
@@ -426,7 +438,8 @@ void release_unused_convolutions() { made().release(); }
 
 std::shared_ptr<const Convolution> make_convolution(const ConvSpec& s, int threads) {
   std::shared_ptr<const Convolution> convolution = find_or_build(s, threads);
-  if (convolution == nullptr) convolution = find_or_build(s, 1);  // made before the end of the process
+  // made before the end of the process
+  if (convolution == nullptr) convolution = find_or_build(s, 1);
   if (convolution == nullptr) {
     fail<RuntimeError>("convolution: there is no fast code for it, got ", s.dtype, " with ",
                        s.in.size(), " spatial dimensions");

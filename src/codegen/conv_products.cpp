@@ -48,7 +48,8 @@ std::optional<Tap> tap_at(const Way& way, std::int64_t index) {
   for (std::size_t d = g.stride.size(); d-- > 0;) {
     const std::int64_t window = g.weights_dims[first_tap + d], w = index % window;
     index /= window;
-    const std::int64_t step = g.stride[d], shift = w * g.dilation[d] - g.low[d];  // x = y step + shift
+    // x = y step + shift
+    const std::int64_t step = g.stride[d], shift = w * g.dilation[d] - g.low[d];
     const std::int64_t in = g.x_dims[first_place + d], out = g.y_dims[first_place + d];
     const std::int64_t first = shift >= 0 ? 0 : (-shift + step - 1) / step;
     const std::int64_t end = in <= shift ? 0 : std::min(out, (in - 1 - shift) / step + 1);
@@ -66,31 +67,35 @@ std::optional<Tap> tap_at(const Way& way, std::int64_t index) {
 std::vector<Places> joined(std::vector<Places> places) {
   for (std::size_t d = places.size() - 1; d-- > 0;) {
     const Places outer = places[d], inner = places[d + 1];
-    const bool continues =
-        outer.x == inner.count * inner.x && outer.y == inner.count * inner.y;
+    const bool continues = outer.x == inner.count * inner.x && outer.y == inner.count * inner.y;
     if (!continues) continue;
     places[d] = {outer.count * inner.count, inner.x, inner.y};
     places.erase(places.begin() + static_cast<std::ptrdiff_t>(d) + 1);
   }
-  const auto longest = std::max_element(places.begin(), places.end(), [](const Places& a, const Places& b) {
-    return a.count < b.count;
-  });
+  const auto longest =
+      std::max_element(places.begin(), places.end(),
+                       [](const Places& a, const Places& b) { return a.count < b.count; });
   std::iter_swap(longest, places.end() - 1);
   return places;
 }
 
 struct Steps {
-  std::int64_t groups, outputs, inputs;           // sizes of the weights
+  std::int64_t groups, outputs, inputs;  // sizes of the weights
   std::int64_t x_group, x_input, y_group, y_output;
   std::int64_t w_group, w_output, w_input;
 };
 Steps steps_of(const ConvGeometry& g) {
   const std::int64_t outputs = g.weights_dims[output], inputs = g.weights_dims[input];
-  return {g.weights_dims[group],        outputs,
-          inputs,                       inputs * g.x_strides[feature],
-          g.x_strides[feature],         outputs * g.y_strides[feature],
-          g.y_strides[feature],         g.weights_strides[group],
-          g.weights_strides[output],    g.weights_strides[input]};
+  return {g.weights_dims[group],
+          outputs,
+          inputs,
+          inputs * g.x_strides[feature],
+          g.x_strides[feature],
+          outputs * g.y_strides[feature],
+          g.y_strides[feature],
+          g.weights_strides[group],
+          g.weights_strides[output],
+          g.weights_strides[input]};
 }
 
 // forward   y[n, g, p, o] += x[n, g, p', i] weights[g, o, i]
@@ -115,7 +120,8 @@ MatmulSpec product_of_places(const ConvGeometry& g, const Tap& tap) {
   spec.k = is_forward ? s.inputs : s.outputs;
   spec.a_strides = is_forward ? x : y;
   spec.c_strides = is_forward ? y : x;
-  weights.insert(weights.end(), {is_forward ? s.w_input : s.w_output, is_forward ? s.w_output : s.w_input});
+  weights.insert(weights.end(),
+                 {is_forward ? s.w_input : s.w_output, is_forward ? s.w_output : s.w_input});
   spec.b_strides = weights;
   spec.accumulate = true;
   return spec;
@@ -153,7 +159,8 @@ void clear(float* to, const Ints& dims, const Ints& strides, std::size_t d = 0) 
 class ConvProducts final : public Convolution {
  public:
   ConvProducts(const Way& way, int threads) : g_(way.geometry) {
-    const std::int64_t window = product({g_.weights_dims.begin() + first_tap, g_.weights_dims.end()});
+    const std::int64_t window =
+        product({g_.weights_dims.begin() + first_tap, g_.weights_dims.end()});
     for (std::int64_t i = 0; i < window; ++i) {
       if (auto tap = tap_at(way, i)) taps_.push_back({std::move(*tap), {}, nullptr});
     }
@@ -216,8 +223,10 @@ class ConvProducts final : public Convolution {
                std::byte* scratch) const noexcept {
     const Tap& t = part.tap;
     switch (g_.kind) {
-      case Kind::forward: return part.matmul->run(lhs + t.x, rhs + t.weights, nullptr, out + t.y, scratch);
-      case Kind::data: return part.matmul->run(lhs + t.y, rhs + t.weights, nullptr, out + t.x, scratch);
+      case Kind::forward:
+        return part.matmul->run(lhs + t.x, rhs + t.weights, nullptr, out + t.y, scratch);
+      case Kind::data:
+        return part.matmul->run(lhs + t.y, rhs + t.weights, nullptr, out + t.x, scratch);
       case Kind::weights: return sum(part, 0, rhs + t.y, lhs + t.x, out + t.weights, scratch);
     }
     return false;

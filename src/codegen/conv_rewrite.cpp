@@ -17,7 +17,8 @@ using namespace lax;  // NOLINT: rewrites read like formulas
 
 constexpr std::int64_t most_products = 128;
 
-// Sums are kept in this dtype: that of the evaluator, and for integers that of the result, which wraps alike.
+// Sums are kept in this dtype: that of the evaluator, and for integers that of the result, which
+// wraps alike.
 Dtype sum_dtype(Dtype in, Dtype out) {
   if (!is_floating(in)) return out == Dtype::bool_ ? Dtype::u64 : out;
   return in == Dtype::f64 || out == Dtype::f64 ? Dtype::f64 : Dtype::f32;
@@ -29,7 +30,10 @@ Dtype sum_dtype(Dtype in, Dtype out) {
 class Products {
  public:
   Products(const Conv& c, const Array& lhs, const Array& rhs)
-      : c_(c), groups_(c.feature_groups * c.batch_groups), lhs_(ordered_lhs(lhs)), rhs_(ordered_rhs(rhs)) {
+      : c_(c),
+        groups_(c.feature_groups * c.batch_groups),
+        lhs_(ordered_lhs(lhs)),
+        rhs_(ordered_rhs(rhs)) {
     for (const WindowAxis& a : c.axes(lhs.shape(), rhs.shape())) {
       out_.push_back(a.out());
       window_.push_back(a.window);
@@ -63,7 +67,8 @@ class Products {
     bool grows = false, shrinks = false;
     for (std::size_t s = 0; s < axes.size(); ++s) {
       const auto [low, high] = c_.padding[s];
-      config[static_cast<std::size_t>(axes[s])] = {std::max<std::int64_t>(low, 0), std::max<std::int64_t>(high, 0), c_.lhs_dilation[s] - 1};
+      config[static_cast<std::size_t>(axes[s])] = {
+          std::max<std::int64_t>(low, 0), std::max<std::int64_t>(high, 0), c_.lhs_dilation[s] - 1};
       grows |= low > 0 || high > 0 || c_.lhs_dilation[s] != 1;
       shrinks |= low < 0 || high < 0;
     }
@@ -174,11 +179,13 @@ class Products {
   // For each place of the result, all that lies under the window there.
   Array by_result() const {
     Ints contracted{2};
-    for (std::size_t d = 0; d < window_.size(); ++d) contracted.push_back(static_cast<std::int64_t>(first_spatial + d));
+    for (std::size_t d = 0; d < window_.size(); ++d)
+      contracted.push_back(static_cast<std::int64_t>(first_spatial + d));
     Arrays results;
     for_each_index(out_, [&](const Shape& o) {
       const Array under = places(lhs_, multiplied(o, c_.strides), window_, c_.rhs_dilation);
-      const Array product = dot_general(under, rhs_, {contracted, contracted, {1}, {0}});  // [groups, batch, outputs]
+      // [groups, batch, outputs]
+      const Array product = dot_general(under, rhs_, {contracted, contracted, {1}, {0}});
       Shape one = product.shape();
       one.push_back(1);
       results.push_back(reshape(product, one));
@@ -224,6 +231,8 @@ FlatFunction formula_of(const Equation& e, const Types& in, const Type& out) {
 
 }  // namespace
 
-Program rewrite_convolutions(const Program& p) { return replace_by_formulas(p, "convolutions", rewrite_convolutions, formula_of); }
+Program rewrite_convolutions(const Program& p) {
+  return replace_by_formulas(p, "convolutions", rewrite_convolutions, formula_of);
+}
 
 }  // namespace reprise::codegen

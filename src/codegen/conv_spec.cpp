@@ -45,7 +45,8 @@ ConvSpec conv_spec(const Params& params, const Type& lhs, const Type& rhs, const
   return s;
 }
 
-std::optional<ConvSpec> library_spec(const Params& params, const Type& lhs, const Type& rhs, const Type& out) {
+std::optional<ConvSpec> library_spec(const Params& params, const Type& lhs, const Type& rhs,
+                                     const Type& out) {
   if (lhs.dtype != Dtype::f32 || out.dtype != Dtype::f32) return std::nullopt;
   ConvSpec spec = conv_spec(params, lhs, rhs, out);
   if (!can_convolve(spec)) return std::nullopt;

@@ -1,7 +1,8 @@
 // Where the threads of the pool run while other programs want the cores too.
 //
-// The system wakes a thread where its caller runs if every core is busy, and leaves one that had to make room
-// for another program waiting even when its caller's core has become idle. Both double the time of a step.
+// The system wakes a thread where its caller runs if every core is busy, and leaves one that had to
+// make room for another program waiting even when its caller's core has become idle. Both double
+// the time of a step.
 #pragma once
 
 #include <sched.h>

@@ -52,8 +52,9 @@ inline bool set_bytes(const dnnl::memory& memory, void* bytes,
 #endif
 }
 
-// All the memory it takes is its scratchpad, which is planned. The library's gemm allocates by itself,
-// and its reference code is slower than evaluation: neither is used. Names are all that tells.
+// All the memory it takes is its scratchpad, which is planned. The library's gemm allocates by
+// itself, and its reference code is slower than evaluation: neither is used. Names are all that
+// tells.
 template <class Desc>
 bool keeps_to_scratchpad(const Desc& desc) {
   const std::string_view name = desc.impl_info_str();

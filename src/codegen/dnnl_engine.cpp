@@ -83,7 +83,8 @@ const dnnl::engine& dnnl_cpu() {
       dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
     }
     // We keep what is used ourselves; the library would keep the code of what nobody has any more.
-    if (std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr) dnnl::set_primitive_cache_capacity(0);
+    if (std::getenv("DNNL_PRIMITIVE_CACHE_CAPACITY") == nullptr)
+      dnnl::set_primitive_cache_capacity(0);
     return new dnnl::engine(dnnl::engine::kind::cpu, 0);
   }();
   return engine;

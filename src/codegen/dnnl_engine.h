@@ -21,8 +21,8 @@ namespace reprise::codegen {
 const dnnl::engine& dnnl_cpu();
 
 // Held while primitives are made, one at a time. At the end of a process the library's own static
-// objects are destroyed before those of the user that are older, and no more can be made then; those
-// that exist still run.
+// objects are destroyed before those of the user that are older, and no more can be made then;
+// those that exist still run.
 class MakingPrimitives {
  public:
   MakingPrimitives();

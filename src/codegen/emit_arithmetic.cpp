@@ -39,9 +39,12 @@ V intrinsic(const Emission& m) {
 V quotient(const Emission& m) {
   if (!m.floating()) return integer_quotient(m);
   const auto* divisor = llvm::dyn_cast<llvm::Constant>(m.x[1]);
-  const auto* number_of_all = divisor != nullptr ? llvm::dyn_cast_or_null<llvm::ConstantFP>(divisor->getSplatValue()) : nullptr;
+  const auto* number_of_all =
+      divisor != nullptr ? llvm::dyn_cast_or_null<llvm::ConstantFP>(divisor->getSplatValue())
+                         : nullptr;
   llvm::APFloat inverse(0.0);
-  if (number_of_all == nullptr || !number_of_all->getValueAPF().getExactInverse(&inverse)) return m.b.CreateFDiv(m.x[0], m.x[1]);
+  if (number_of_all == nullptr || !number_of_all->getValueAPF().getExactInverse(&inverse))
+    return m.b.CreateFDiv(m.x[0], m.x[1]);
   return m.b.CreateFMul(m.x[0], llvm::ConstantFP::get(m.x[0]->getType(), inverse));
 }
 V remainder(const Emission& m) {

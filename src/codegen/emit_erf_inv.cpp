@@ -1,4 +1,5 @@
-// erf_inv of f32 in place, operation for operation what inverse_erf computes: normal numbers are drawn by it.
+// erf_inv of f32 in place, operation for operation what inverse_erf computes: normal numbers are
+// drawn by it.
 #include "codegen/emit_rules.h"
 #include "ops/erf_inv.h"
 
@@ -24,10 +25,13 @@ class InverseErf {
     const V log = log_of_one_plus(b_.CreateFMul(x, b_.CreateFNeg(x)));
     const V w = b_.CreateFNeg(log);
     const V near = polynomial(b_.CreateFSub(real(-2.5), log), central);
-    const V far = polynomial(b_.CreateFSub(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, w), real(3)), tail);
+    const V far =
+        polynomial(b_.CreateFSub(b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, w), real(3)), tail);
     const V inside = b_.CreateFMul(x, b_.CreateSelect(b_.CreateFCmpOLT(w, real(5)), near, far));
-    const V infinite = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, real(std::numeric_limits<double>::infinity()), x);
-    const V outside = b_.CreateSelect(b_.CreateFCmpOEQ(size, real(1)), infinite, real(std::numeric_limits<double>::quiet_NaN()));
+    const V infinite = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign,
+                                                real(std::numeric_limits<double>::infinity()), x);
+    const V outside = b_.CreateSelect(b_.CreateFCmpOEQ(size, real(1)), infinite,
+                                      real(std::numeric_limits<double>::quiet_NaN()));
     return b_.CreateSelect(b_.CreateFCmpOLT(size, real(1)), inside, outside);
   }
 

@@ -1,5 +1,6 @@
-// exp of f32 in place: softmax spends most of its time there, and a call would put every value of the loop on the stack.
-// tanh for machines without libmvec, where it would be computed lane by lane.
+// exp of f32 in place: softmax spends most of its time there, and a call would put every value of
+// the loop on the stack. tanh for machines without libmvec, where it would be computed lane by
+// lane.
 #include "codegen/emit_rules.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -9,17 +10,20 @@ namespace {
 
 using V = llvm::Value*;
 
-// e^r - 1 on [-ln 2 / 2, ln 2 / 2], a little more: r + r^2 q(r), at most 3.2e-9 of e^r away (fitted for the least
-// greatest relative error, coefficient by coefficient as the earlier ones were rounded).
+// e^r - 1 on [-ln 2 / 2, ln 2 / 2], a little more: r + r^2 q(r), at most 3.2e-9 of e^r away (fitted
+// for the least greatest relative error, coefficient by coefficient as the earlier ones were
+// rounded).
 V exp_minus_one(const Emission& m, V r) {
   V q = number(m, 0.0013821468455716968, Dtype::f32);
-  for (const double c : {0.008368662558495998, 0.041668254882097244, 0.1666652113199234, 0.4999999403953552}) {
+  for (const double c :
+       {0.008368662558495998, 0.041668254882097244, 0.1666652113199234, 0.4999999403953552}) {
     q = multiply_add(m, q, r, number(m, c, Dtype::f32));
   }
   return multiply_add(m, m.b.CreateFMul(r, r), q, r);
 }
 
-// x = n ln 2 + r with n a whole number nearest to x / ln 2: the sum with a large number has n in its last bits.
+// x = n ln 2 + r with n a whole number nearest to x / ln 2: the sum with a large number has n in
+// its last bits.
 struct Reduced {
   V n, r;  // whole numbers, floats
 };
@@ -30,7 +34,9 @@ Reduced reduced(const Emission& m, V x) {
   const V sum = multiply_add(m, x, at(1.4426950216293335), at(large));
   const V n = m.b.CreateFSub(sum, at(large));
   V r = x;
-  for (const double part : {-0.6931471824645996, 1.9046542121259336e-09}) r = multiply_add(m, n, at(part), r);  // - n ln 2
+  // - n ln 2
+  for (const double part : {-0.6931471824645996, 1.9046542121259336e-09})
+    r = multiply_add(m, n, at(part), r);
   return {m.b.CreateSub(m.b.CreateBitCast(sum, bits), m.b.CreateBitCast(at(large), bits)), r};
 }
 
@@ -38,40 +44,44 @@ Reduced reduced(const Emission& m, V x) {
 V power_of_two(const Emission& m, V n, llvm::Type* type) {
   constexpr unsigned bias = 127, mantissa_bits = 23;
   const V biased = m.b.CreateAdd(n, llvm::ConstantInt::get(n->getType(), bias));
-  return m.b.CreateBitCast(m.b.CreateShl(biased, llvm::ConstantInt::get(n->getType(), mantissa_bits)), type);
+  return m.b.CreateBitCast(
+      m.b.CreateShl(biased, llvm::ConstantInt::get(n->getType(), mantissa_bits)), type);
 }
 
 // tanh x = x + x^3 p(x^2) for x from 0 to 0.6, 0.75 ulp (fitted as above).
 V tanh_near_zero(const Emission& m, V x) {
   const V square = m.b.CreateFMul(x, x);
   V p = number(m, 0.0015870444476604462, Dtype::f32);
-  for (const double c : {-0.007414176594465971, 0.02130652777850628, -0.0538535974919796, 0.13332241773605347,
-                         -0.33333298563957214}) {
+  for (const double c : {-0.007414176594465971, 0.02130652777850628, -0.0538535974919796,
+                         0.13332241773605347, -0.33333298563957214}) {
     p = multiply_add(m, p, square, number(m, c, Dtype::f32));
   }
   return multiply_add(m, m.b.CreateFMul(x, square), p, x);
 }
 
-// tanh x = 1 - t with t = 2 / d and d = e^(2x) + 1, for x from 0.6 to 9.5. d is 2^n (e^r - 1) + (2^n + 1) and what that
-// leaves over, and so is 1 - t: 0.65 ulp.
+// tanh x = 1 - t with t = 2 / d and d = e^(2x) + 1, for x from 0.6 to 9.5. d is 2^n (e^r - 1) +
+// (2^n + 1) and what that leaves over, and so is 1 - t: 0.65 ulp.
 V tanh_of_large(const Emission& m, V x) {
   const auto at = [&](double c) { return number(m, c, Dtype::f32); };
   const auto minus = [&](V v) { return m.b.CreateFNeg(v); };
   const Reduced parts = reduced(m, m.b.CreateFAdd(x, x));
   const V power = power_of_two(m, parts.n, x->getType()), e = exp_minus_one(m, parts.r);
   const V whole = m.b.CreateFAdd(power, at(1));
-  const V d = multiply_add(m, power, e, whole), d_rest = multiply_add(m, power, e, m.b.CreateFSub(whole, d));
+  const V d = multiply_add(m, power, e, whole),
+          d_rest = multiply_add(m, power, e, m.b.CreateFSub(whole, d));
   const V t = m.b.CreateFDiv(at(2), d);
-  const V left = multiply_add(m, minus(t), d_rest, multiply_add(m, minus(t), d, at(2)));  // 2 - t (d + d_rest)
+  // 2 - t (d + d_rest)
+  const V left = multiply_add(m, minus(t), d_rest, multiply_add(m, minus(t), d, at(2)));
   const V y = m.b.CreateFSub(at(1), t), y_rest = m.b.CreateFSub(m.b.CreateFSub(at(1), y), t);
   return m.b.CreateFAdd(y, multiply_add(m, m.b.CreateFMul(t, at(-0.5)), left, y_rest));
 }
 
 }  // namespace
 
-// e^x = 2^n e^r. The power goes in in two halves, so that numbers below the smallest normal one are rounded once and those
-// above the largest become infinite. Where the result is 0 nothing may underflow on the way: that takes the processor
-// several times as long, and masked attention scores are full of them.
+// e^x = 2^n e^r. The power goes in in two halves, so that numbers below the smallest normal one are
+// rounded once and those above the largest become infinite. Where the result is 0 nothing may
+// underflow on the way: that takes the processor several times as long, and masked attention scores
+// are full of them.
 llvm::Value* exp_in_place(const Emission& m, llvm::Value* x) {
   constexpr double lowest = -104, highest = 89;  // the result is 0 or infinite from there on
   const auto at = [&](double c) { return number(m, c, Dtype::f32); };
@@ -80,7 +90,8 @@ llvm::Value* exp_in_place(const Emission& m, llvm::Value* x) {
   inside = m.b.CreateSelect(m.b.CreateFCmpOLT(inside, at(highest)), inside, at(highest));
   const Reduced parts = reduced(m, inside);
   const V half = m.b.CreateAShr(parts.n, llvm::ConstantInt::get(parts.n->getType(), 1));
-  V y = m.b.CreateFMul(m.b.CreateFAdd(exp_minus_one(m, parts.r), at(1)), power_of_two(m, half, x->getType()));
+  V y = m.b.CreateFMul(m.b.CreateFAdd(exp_minus_one(m, parts.r), at(1)),
+                       power_of_two(m, half, x->getType()));
   y = m.b.CreateFMul(y, power_of_two(m, m.b.CreateSub(parts.n, half), x->getType()));
   const V zero_or_nan = m.b.CreateSelect(m.b.CreateFCmpOLT(x, at(0)), at(0), x);
   return m.b.CreateSelect(is_some, y, zero_or_nan);
@@ -90,7 +101,8 @@ llvm::Value* tanh_in_place(const Emission& m) {
   constexpr double near_zero = 0.6, highest = 9.5;  // the result is 1 from there on
   const auto at = [&](double c) { return number(m, c, Dtype::f32); };
   const V magnitude = m.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, m.x[0]);
-  const V x = m.b.CreateSelect(m.b.CreateFCmpOGT(magnitude, at(highest)), at(highest), magnitude);  // NaN stays
+  // NaN stays
+  const V x = m.b.CreateSelect(m.b.CreateFCmpOGT(magnitude, at(highest)), at(highest), magnitude);
   const V small = tanh_near_zero(m, x), large = tanh_of_large(m, x);
   const V y = m.b.CreateSelect(m.b.CreateFCmpOLT(x, at(near_zero)), small, large);
   return m.b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, y, m.x[0]);

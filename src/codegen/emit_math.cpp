@@ -79,12 +79,10 @@ V function(const Emission& m) {
   return call_function(m, name.text, m.x);
 }
 
-bool in_place(const Emission& m) {
-  return compute_dtype(m.dtype()) == Dtype::f32 && m.target.fma;
-}
+bool in_place(const Emission& m) { return compute_dtype(m.dtype()) == Dtype::f32 && m.target.fma; }
 
-// Far below the smallest subnormal the result is 0. libmvec leaves such lanes to the scalar function, one by
-// one, and masked attention scores are full of them: they are taken out before.
+// Far below the smallest subnormal the result is 0. libmvec leaves such lanes to the scalar
+// function, one by one, and masked attention scores are full of them: they are taken out before.
 V exp(const Emission& m, V x) {
   if (in_place(m)) return exp_in_place(m, x);
   const bool is_double = compute_dtype(m.dtype()) == Dtype::f64;
@@ -106,7 +104,8 @@ V tanh(const Emission& m) {
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
 V erf_inv(const Emission& m) {
-  return in_place(m) ? erf_inv_in_place(m) : call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x);
+  return in_place(m) ? erf_inv_in_place(m)
+                     : call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x);
 }
 
 V pow(const Emission& m) {  // a floating base may have an integer exponent
@@ -116,7 +115,8 @@ V pow(const Emission& m) {  // a floating base may have an integer exponent
 
 }  // namespace
 
-llvm::Value* call_function(const Emission& m, std::string_view name, std::span<llvm::Value* const> x) {
+llvm::Value* call_function(const Emission& m, std::string_view name,
+                           std::span<llvm::Value* const> x) {
   const Dtype d = compute_dtype(m.dtype());
   return m.target.libmvec ? call_libmvec(m, name, d, x) : call_lanes(m, name, d, x);
 }

@@ -93,8 +93,8 @@ V rounded_to_f16(llvm::IRBuilderBase& b, V value) {
 const RuleRow& rule_of(const Primitive& prim) {
   static const auto& rules = *[] {
     auto& all = *new std::unordered_map<const Primitive*, RuleRow>;
-    for (const auto& family :
-         {arithmetic_rules(), integer_rules(), choice_rules(), convert_rules(), math_rules(), random_rules()}) {
+    for (const auto& family : {arithmetic_rules(), integer_rules(), choice_rules(), convert_rules(),
+                               math_rules(), random_rules()}) {
       for (const RuleRow& row : family) all.emplace(row.prim, row);
     }
     return &all;

@@ -46,7 +46,8 @@ struct VectorTarget {
 
 class OpEmitter {
  public:
-  // Code goes to the builder's insertion point, which may end up in a new block. `lanes`: a power of two.
+  // Code goes to the builder's insertion point, which may end up in a new block. `lanes`: a power
+  // of two.
   OpEmitter(llvm::IRBuilderBase& builder, unsigned lanes, const VectorTarget& target);
 
   llvm::Type* vector_type(Dtype);   // in registers

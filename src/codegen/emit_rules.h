@@ -51,7 +51,8 @@ llvm::Value* rounded(const Emission&, llvm::Value* value, Rounding);
 llvm::Value* number(const Emission&, double value, Dtype);
 inline llvm::Value* number(const Emission& m, double value) { return number(m, value, m.dtype()); }
 
-llvm::Value* multiply_add(const Emission&, llvm::Value* x, llvm::Value* y, llvm::Value* z);  // x y + z, rounded once
+// x y + z, rounded once
+llvm::Value* multiply_add(const Emission&, llvm::Value* x, llvm::Value* y, llvm::Value* z);
 
 // x / y and x rem y of integers, defined for every y (emit_integer.cpp).
 llvm::Value* integer_quotient(const Emission&);
@@ -63,7 +64,8 @@ llvm::Value* converted(const Emission&, llvm::Value* x, Dtype from, Dtype to);
 // A function of libm, by the vector where the target has libmvec (emit_math.cpp).
 llvm::Value* call_function(const Emission&, std::string_view name, std::span<llvm::Value* const> x);
 
-// f32, or halves computed in it; the target multiplies and adds at once. May end in another block (emit_trig.cpp).
+// f32, or halves computed in it; the target multiplies and adds at once. May end in another block
+// (emit_trig.cpp).
 llvm::Value* sin_in_place(const Emission&);
 llvm::Value* cos_in_place(const Emission&);
 llvm::Value* exp_in_place(const Emission&, llvm::Value* x);  // in the same block (emit_exp.cpp)

@@ -1,9 +1,9 @@
 #include "codegen/equation_code.h"
 
-#include <unordered_map>
-
 #include "base/dtype.h"
 #include "program/primitive.h"
+
+#include <unordered_map>
 
 namespace reprise::codegen {
 namespace {
@@ -42,7 +42,7 @@ bool has_code(const EquationKernel& k) {
 }
 
 EmittedKernel emit_equation(llvm::Module& module, const std::string& name, const EquationKernel& k,
-                              const VectorTarget& target) {
+                            const VectorTarget& target) {
   return row_of(*k.eqn->prim)->emit(module, name, k, target);
 }
 
@@ -51,13 +51,15 @@ std::string key_of(const EquationKernel& k) {
   key += k.eqn->prim->name;
   for (const Param& p : k.eqn->params.items()) {
     // Programs say again what the primitive's name says: how two numbers are combined.
-    if (std::holds_alternative<ProgramPtr>(p.value) || std::holds_alternative<Programs>(p.value)) continue;
+    if (std::holds_alternative<ProgramPtr>(p.value) || std::holds_alternative<Programs>(p.value))
+      continue;
     key += p.key;
     key += python_text(p.value);
   }
   for (std::size_t i = 0; i < k.in.size(); ++i) {
     append(key, k.in[i]);
-    if (!k.eqn->in[i].is_var()) key += "=" + std::to_string(k.eqn->in[i].literal.integer);  // its bits
+    // its bits
+    if (!k.eqn->in[i].is_var()) key += "=" + std::to_string(k.eqn->in[i].literal.integer);
   }
   for (const Type& t : k.out) append(key, t);
   return key;

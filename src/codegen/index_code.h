@@ -1,11 +1,11 @@
 // Code that finds windows: from index vectors to places in the operand.
 #pragma once
 
-#include <span>
-
 #include "codegen/code_blocks.h"
 #include "codegen/equation_code.h"
 #include "codegen/index_windows.h"
+
+#include <span>
 
 namespace reprise::codegen {
 
@@ -26,11 +26,11 @@ class IndexCode {
     llvm::Value* is_inside;  // null: always
   };
   Start start(llvm::Value* indices);  // of the index vector there
-  // Of `lanes` index vectors, each `step` elements behind the one before, plus `operand_step` for each. Vectors of the
-  // smallest integers that count the operand's elements, and of i1.
+  // Of `lanes` index vectors, each `step` elements behind the one before, plus `operand_step` for
+  // each. Vectors of the smallest integers that count the operand's elements, and of i1.
   Start starts(llvm::Value* indices, std::int64_t step, std::int64_t operand_step, unsigned lanes);
 
-  llvm::Type* element();   // integers of the elements' size: for what is only moved
+  llvm::Type* element();  // integers of the elements' size: for what is only moved
   llvm::Value* at(llvm::Value* array, llvm::Value* elements);
   llvm::Value* load(llvm::Value* from, unsigned lanes);
   void store(llvm::Value* elements, llvm::Value* to);
@@ -40,7 +40,8 @@ class IndexCode {
   struct Clamped {
     llvm::Value *given, *inside;
   };
-  Clamped clamped(const IndexComponent&, llvm::Value* given);  // in the integers of the index, at least 32 bits
+  // in the integers of the index, at least 32 bits
+  Clamped clamped(const IndexComponent&, llvm::Value* given);
   llvm::Type* index_type();
   bool index_is_signed() const;
 

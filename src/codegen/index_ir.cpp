@@ -1,9 +1,9 @@
 #include "codegen/index_ir.h"
 
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "ops/records.h"
+
+#include <algorithm>
 
 namespace reprise::codegen {
 namespace {
@@ -12,11 +12,14 @@ namespace {
 template <std::size_t arrays>
 bool are_in_memory(const EquationKernel& k) {
   const auto begin = k.eqn->in.begin();
-  return itemsize(k.out[0].dtype) > 0 && std::all_of(begin, begin + arrays, [](const Atom& a) { return a.is_var(); });
+  return itemsize(k.out[0].dtype) > 0 &&
+         std::all_of(begin, begin + arrays, [](const Atom& a) { return a.is_var(); });
 }
 
 // Keys are no numbers to the evaluator either.
-bool can_scatter(const EquationKernel& k) { return are_in_memory<3>(k) && k.out[0].dtype != Dtype::key; }
+bool can_scatter(const EquationKernel& k) {
+  return are_in_memory<3>(k) && k.out[0].dtype != Dtype::key;
+}
 
 }  // namespace
 

@@ -1,23 +1,24 @@
-// The scatters and dynamic_update_slice: the operand is copied unless the result lies in its place, then the windows of
-// updates are combined with it, in the order of the indices.
+// The scatters and dynamic_update_slice: the operand is copied unless the result lies in its place,
+// then the windows of updates are combined with it, in the order of the indices.
 //
-// Several windows may hit the same element, so work is divided by elements of the result, never by updates:
+// Several windows may hit the same element, so work is divided by elements of the result, never by
+// updates:
 //
 //   parts     the operand's first dimensions, where each update belongs to one place along them
 //   columns   its last ones, where each window covers all of them
 //   ranges    of its elements; every item looks at all index vectors and leaves out what is not its own
 //
 // Each element then has its updates in the evaluator's order, whoever computes it.
-#include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/Module.h>
-
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "base/machine.h"
 #include "codegen/index_code.h"
 #include "codegen/index_ir.h"
 #include "ops/records.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
 
 namespace reprise::codegen {
 namespace {
@@ -41,10 +42,10 @@ struct ScatterPlan {
   ScatterPlan(const IndexedWindows&, unsigned lanes);
   plan::Loops loops(bool in_place) const;
 
-  std::vector<WindowDim> parts;    // where each update belongs to one place
-  std::vector<WindowDim> windows;  // numbering, the others
-  std::vector<WindowDim> rows;     // of a window
-  WindowDim run;                   // of a row
+  std::vector<WindowDim> parts;            // where each update belongs to one place
+  std::vector<WindowDim> windows;          // numbering, the others
+  std::vector<WindowDim> rows;             // of a window
+  WindowDim run;                           // of a row
   std::int64_t elements = 0, updates = 0;  // of the result, of all windows
   Split split = Split::ranges;
   std::int64_t unit = 1;   // ranges: elements of their smallest step
@@ -61,7 +62,10 @@ struct ScatterPlan {
 };
 
 ScatterPlan::ScatterPlan(const IndexedWindows& w, unsigned vector_lanes)
-    : elements(element_count(w.operand)), updates(size_of(w.dims)), lanes(vector_lanes), width(itemsize(w.dtype)) {
+    : elements(element_count(w.operand)),
+      updates(size_of(w.dims)),
+      lanes(vector_lanes),
+      width(itemsize(w.dtype)) {
   find_parts(w);
   parts = merged(parts);
   windows = merged(windows);
@@ -79,9 +83,12 @@ void ScatterPlan::find_parts(const IndexedWindows& w) {
   std::vector<bool> is_part(w.dims.size(), false);
   std::size_t d = 0;
   for (; d < w.operand.size(); ++d) {
-    const auto walks = [&](const WindowDim& x) { return x.operand_dim == static_cast<std::int64_t>(d); };
+    const auto walks = [&](const WindowDim& x) {
+      return x.operand_dim == static_cast<std::int64_t>(d);
+    };
     const auto dim = std::find_if(w.dims.begin(), w.dims.end(), walks);
-    if (dim == w.dims.end() ? w.operand[d] != 1 : dim->size != w.operand[d]) break;  // not all of it, or moved by an index
+    // not all of it, or moved by an index
+    if (dim == w.dims.end() ? w.operand[d] != 1 : dim->size != w.operand[d]) break;
     if (dim == w.dims.end()) continue;
     is_part[static_cast<std::size_t>(dim - w.dims.begin())] = true;
     parts.push_back(*dim);
@@ -124,16 +131,15 @@ void ScatterPlan::choose_split(const IndexedWindows& w) {
 }
 
 plan::Loops ScatterPlan::loops(bool in_place) const {
-  constexpr std::int64_t look = 8;            // elements that are combined in the time an index vector is read
+  // elements that are combined in the time an index vector is read
+  constexpr std::int64_t look = 8;
   constexpr std::int64_t least_columns = 256;  // bytes
   plan::Loops l;
   const std::int64_t work = (in_place ? 0 : elements) + updates;
   std::int64_t extent = 0, step = 1, most = 1;
   const std::int64_t looks = look * std::max<std::int64_t>(size_of(windows), 1);
   switch (split) {
-    case Split::parts:
-      extent = most = l.rows = size_of(parts);
-      break;
+    case Split::parts: extent = most = l.rows = size_of(parts); break;
     case Split::columns:
       l.by_columns = true;
       extent = l.columns = run.size;
@@ -145,10 +151,13 @@ plan::Loops ScatterPlan::loops(bool in_place) const {
       most = std::min(work / looks, extent);
       break;
   }
-  const auto block = [&](std::int64_t items) { return ceil_div(ceil_div(extent, std::max<std::int64_t>(items, 1)), step) * step; };
+  const auto block = [&](std::int64_t items) {
+    return ceil_div(ceil_div(extent, std::max<std::int64_t>(items, 1)), step) * step;
+  };
   l.block = block(std::min(work / machine::item_elements, most));
   l.items = ceil_div(extent, l.block);
-  l.fine_block = std::min(l.block, block(std::min({work / machine::fine_operations, most, machine::most_fine_parts})));
+  l.fine_block = std::min(
+      l.block, block(std::min({work / machine::fine_operations, most, machine::most_fine_parts})));
   l.fine_items = ceil_div(extent, l.fine_block);
   l.is_worth_a_team = work >= machine::operations_worth_threads;
   return l;
@@ -157,9 +166,15 @@ plan::Loops ScatterPlan::loops(bool in_place) const {
 // ------------------------------------------------------------------------------------- writing
 class ScatterEmitter {
  public:
-  ScatterEmitter(llvm::Module& m, const std::string& name, const EquationKernel& k, const VectorTarget& target)
-      : b_(m.getContext()), code_(b_), target_(target), w_(indexed_windows(k)), args_(begin_kernel(m, b_, name)),
-        index_(b_, w_, args_.pointers), plan_(w_, index_.lanes(target)) {
+  ScatterEmitter(llvm::Module& m, const std::string& name, const EquationKernel& k,
+                 const VectorTarget& target)
+      : b_(m.getContext()),
+        code_(b_),
+        target_(target),
+        w_(indexed_windows(k)),
+        args_(begin_kernel(m, b_, name)),
+        index_(b_, w_, args_.pointers),
+        plan_(w_, index_.lanes(target)) {
     step_.prim = combination(k.eqn->prim);
     const bool is_update = k.eqn->prim == &dynamic_update_slice_p;
     operand_ = code_.pointer(args_.pointers, 0);
@@ -170,7 +185,8 @@ class ScatterEmitter {
   EmittedKernel emit() {
     if (plan_.split == Split::ranges) {
       first_ = b_.CreateMul(args_.row_begin, code_.i64(plan_.unit));
-      last_ = smaller(b_.CreateMul(args_.row_end, code_.i64(plan_.unit)), code_.i64(plan_.elements));
+      last_ =
+          smaller(b_.CreateMul(args_.row_end, code_.i64(plan_.unit)), code_.i64(plan_.elements));
     }
     code_.if_true(b_.CreateICmpNE(operand_, result_), [&] { copy(); });
     if (plan_.updates > 0) update();
@@ -179,17 +195,24 @@ class ScatterEmitter {
   }
 
  private:
-  Value* smaller(Value* a, Value* b) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
-  Value* larger(Value* a, Value* b) { return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
+  Value* smaller(Value* a, Value* b) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+  }
+  Value* larger(Value* a, Value* b) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
+  }
 
   // This item's elements of the operand.
   void copy() {
     const unsigned lanes = index_.lanes(target_);
-    const auto move = [&](Value* i, unsigned n) { index_.store(index_.load(index_.at(operand_, i), n), index_.at(result_, i)); };
+    const auto move = [&](Value* i, unsigned n) {
+      index_.store(index_.load(index_.at(operand_, i), n), index_.at(result_, i));
+    };
     if (plan_.split == Split::ranges) return code_.pieces(first_, last_, lanes, lanes - 1, move);
     if (plan_.split == Split::parts) {
       Value* part = code_.i64(plan_.elements / size_of(plan_.parts));
-      return code_.pieces(b_.CreateMul(args_.row_begin, part), b_.CreateMul(args_.row_end, part), lanes, lanes - 1, move);
+      return code_.pieces(b_.CreateMul(args_.row_begin, part), b_.CreateMul(args_.row_end, part),
+                          lanes, lanes - 1, move);
     }
     code_.loop(code_.i64(0), code_.i64(plan_.elements / plan_.run.size), 1, [&](Value* row) {
       Value* begin = b_.CreateMul(row, code_.i64(plan_.run.size));
@@ -201,26 +224,35 @@ class ScatterEmitter {
   void update() {
     const bool by_parts = plan_.split == Split::parts;
     Value* const zero = code_.i64(0);
-    for_each(by_parts ? args_.row_begin : zero, by_parts ? args_.row_end : code_.i64(size_of(plan_.parts)), plan_.parts,
+    for_each(by_parts ? args_.row_begin : zero,
+             by_parts ? args_.row_end : code_.i64(size_of(plan_.parts)), plan_.parts,
              {zero, zero, zero}, [&](const IndexCode::Position& part) {
-      for_each(zero, code_.i64(size_of(plan_.windows)), plan_.windows, part, [&](const IndexCode::Position& window) {
-        const IndexCode::Start start = index_.start(window.indices);
-        const IndexCode::Position first{window.windows, b_.CreateAdd(window.operand, start.operand), window.indices};
-        const auto rows = [&] {
-          for_each(zero, code_.i64(size_of(plan_.rows)), plan_.rows, first, [&](const IndexCode::Position& row) { update_row(row); });
-        };
-        if (start.is_inside == nullptr) rows();
-        else code_.if_true(start.is_inside, rows);
-      });
-    });
+               for_each(zero, code_.i64(size_of(plan_.windows)), plan_.windows, part,
+                        [&](const IndexCode::Position& window) {
+                          const IndexCode::Start start = index_.start(window.indices);
+                          const IndexCode::Position first{
+                              window.windows, b_.CreateAdd(window.operand, start.operand),
+                              window.indices};
+                          const auto rows = [&] {
+                            for_each(zero, code_.i64(size_of(plan_.rows)), plan_.rows, first,
+                                     [&](const IndexCode::Position& row) { update_row(row); });
+                          };
+                          if (start.is_inside == nullptr)
+                            rows();
+                          else
+                            code_.if_true(start.is_inside, rows);
+                        });
+             });
   }
   // body(position) for places [begin, end) of these dimensions, beyond `base`.
-  void for_each(Value* begin, Value* end, const std::vector<WindowDim>& dims, const IndexCode::Position& base,
+  void for_each(Value* begin, Value* end, const std::vector<WindowDim>& dims,
+                const IndexCode::Position& base,
                 const std::function<void(const IndexCode::Position&)>& body) {
     if (dims.empty()) return body(base);
     code_.loop(begin, end, 1, [&](Value* number) {
       const IndexCode::Position p = index_.position(number, dims);
-      body({b_.CreateAdd(base.windows, p.windows), b_.CreateAdd(base.operand, p.operand), b_.CreateAdd(base.indices, p.indices)});
+      body({b_.CreateAdd(base.windows, p.windows), b_.CreateAdd(base.operand, p.operand),
+            b_.CreateAdd(base.indices, p.indices)});
     });
   }
 
@@ -228,14 +260,17 @@ class ScatterEmitter {
     Value* const size = code_.i64(plan_.run.size);
     switch (plan_.split) {
       case Split::parts: return combine_run(row, code_.i64(0), size, plan_.run.size);
-      case Split::columns: return combine_run(row, args_.column_begin, args_.column_end, plan_.run.size);
+      case Split::columns:
+        return combine_run(row, args_.column_begin, args_.column_end, plan_.run.size);
       case Split::ranges: break;
     }
     if (plan_.cuts_runs) {
       Value* begin = larger(b_.CreateSub(first_, row.operand), code_.i64(0));
-      return combine_run(row, begin, smaller(b_.CreateSub(last_, row.operand), size), plan_.lanes - 1);
+      return combine_run(row, begin, smaller(b_.CreateSub(last_, row.operand), size),
+                         plan_.lanes - 1);
     }
-    Value* is_ours = b_.CreateAnd(b_.CreateICmpSGE(row.operand, first_), b_.CreateICmpSLT(row.operand, last_));
+    Value* is_ours =
+        b_.CreateAnd(b_.CreateICmpSGE(row.operand, first_), b_.CreateICmpSLT(row.operand, last_));
     code_.if_true(is_ours, [&] { combine_run(row, code_.i64(0), size, plan_.run.size); });
   }
   void combine_run(const IndexCode::Position& row, Value* begin, Value* end, std::int64_t rest) {
@@ -251,7 +286,8 @@ class ScatterEmitter {
     OpEmitter op(b_, lanes, target_);
     const auto number = [&](Value* place) {
       auto* type = llvm::FixedVectorType::get(op.element_type(w_.dtype), lanes);
-      return op.from_memory(b_.CreateAlignedLoad(type, place, llvm::Align(itemsize(w_.dtype))), w_.dtype);
+      return op.from_memory(b_.CreateAlignedLoad(type, place, llvm::Align(itemsize(w_.dtype))),
+                            w_.dtype);
     };
     Value* const old = number(to);
     Value* const update = number(from);
@@ -268,7 +304,8 @@ class ScatterEmitter {
   }
   // A NaN wins, the old one before the new; of two zeros the old one stays.
   Value* extreme(Value* old, Value* update) {
-    Value* is_beyond = step_.prim == &max_p ? b_.CreateFCmpULT(old, update) : b_.CreateFCmpUGT(old, update);
+    Value* is_beyond =
+        step_.prim == &max_p ? b_.CreateFCmpULT(old, update) : b_.CreateFCmpUGT(old, update);
     return b_.CreateSelect(b_.CreateAnd(is_beyond, b_.CreateFCmpORD(old, old)), update, old);
   }
 
@@ -286,7 +323,8 @@ class ScatterEmitter {
 
 }  // namespace
 
-EmittedKernel emit_scatter(llvm::Module& m, const std::string& name, const EquationKernel& k, const VectorTarget& target) {
+EmittedKernel emit_scatter(llvm::Module& m, const std::string& name, const EquationKernel& k,
+                           const VectorTarget& target) {
   return ScatterEmitter(m, name, k, target).emit();
 }
 

@@ -1,11 +1,11 @@
 #include "codegen/index_windows.h"
 
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "ops/gather.h"
 #include "ops/records.h"
 #include "ops/scatter.h"
+
+#include <algorithm>
 
 namespace reprise::codegen {
 namespace {
@@ -17,17 +17,19 @@ std::ptrdiff_t find(const Ints& dims, std::size_t d) {
   return found == dims.end() ? -1 : found - dims.begin();
 }
 
-IndexedWindows by_numbers(const lax::GatherDimensionNumbers& n, const Ints& slice_sizes, const Type& operand,
-                          const Type& indices, const Shape& windows) {
+IndexedWindows by_numbers(const lax::GatherDimensionNumbers& n, const Ints& slice_sizes,
+                          const Type& operand, const Type& indices, const Shape& windows) {
   IndexedWindows out;
   out.dtype = operand.dtype;
   out.index_dtype = indices.dtype;
   out.operand = operand.shape;
-  const Shape operand_strides = row_major_strides(operand.shape), strides = row_major_strides(windows);
+  const Shape operand_strides = row_major_strides(operand.shape),
+              strides = row_major_strides(windows);
   const Shape index_strides = row_major_strides(indices.shape);
   Ints inside;  // dimensions of the operand
   for (std::size_t d = 0; d < operand.shape.size(); ++d) {
-    if (find(n.collapsed_slice_dims, d) < 0 && find(n.operand_batching_dims, d) < 0) inside.push_back(static_cast<std::int64_t>(d));
+    if (find(n.collapsed_slice_dims, d) < 0 && find(n.operand_batching_dims, d) < 0)
+      inside.push_back(static_cast<std::int64_t>(d));
   }
   std::size_t next_inside = 0, next_index = 0;
   for (std::size_t d = 0; d < windows.size(); ++d) {
@@ -59,7 +61,8 @@ IndexedWindows by_scalars(const EquationKernel& k, std::size_t first, const Shap
   out.operand = operand.shape;
   const Shape operand_strides = row_major_strides(operand.shape), strides = row_major_strides(box);
   for (std::size_t d = 0; d < box.size(); ++d) {
-    out.dims.push_back({box[d], strides[d], operand_strides[d], 0, true, static_cast<std::int64_t>(d)});
+    out.dims.push_back(
+        {box[d], strides[d], operand_strides[d], 0, true, static_cast<std::int64_t>(d)});
     IndexComponent c{first + d, 0, operand_strides[d], operand.shape[d] - box[d], {}};
     out.index_dtype = k.in[c.operand].dtype;
     if (const Atom& a = k.eqn->in[c.operand]; !a.is_var()) {
@@ -76,9 +79,11 @@ std::vector<WindowDim> merged(const std::vector<WindowDim>& dims) {
   std::vector<WindowDim> out;
   for (const WindowDim& d : dims) {
     if (d.size == 1) continue;
-    const auto goes_on = [&](std::int64_t outer, std::int64_t inner) { return outer == inner * d.size; };
-    if (!out.empty() && goes_on(out.back().windows, d.windows) && goes_on(out.back().operand, d.operand) &&
-        goes_on(out.back().indices, d.indices)) {
+    const auto goes_on = [&](std::int64_t outer, std::int64_t inner) {
+      return outer == inner * d.size;
+    };
+    if (!out.empty() && goes_on(out.back().windows, d.windows) &&
+        goes_on(out.back().operand, d.operand) && goes_on(out.back().indices, d.indices)) {
       WindowDim& last = out.back();
       last.size *= d.size;
       last.windows = d.windows;
@@ -104,7 +109,8 @@ IndexedWindows indexed_windows(const EquationKernel& k) {
   if (k.eqn->prim == &dynamic_update_slice_p) return by_scalars(k, 2, k.in[1].shape);
   if (k.eqn->prim == &gather_p) {
     const auto numbers = params.get_opaque<GatherNumbers>("dimension_numbers")->numbers;
-    IndexedWindows out = by_numbers(numbers, params.get<Ints>("slice_sizes"), k.in[0], k.in[1], k.out[0].shape);
+    IndexedWindows out =
+        by_numbers(numbers, params.get<Ints>("slice_sizes"), k.in[0], k.in[1], k.out[0].shape);
     out.clamps = mode_of(params) != lax::GatherScatterMode::fill_or_drop;
     return out;
   }

@@ -3,6 +3,7 @@
 #include "base/dtype.h"
 #include "base/work.h"
 #include "codegen/code_blocks.h"
+#include "codegen/column_sums.h"
 #include "codegen/kernel_parts.h"
 #include "codegen/kernel_passes.h"
 #include "codegen/reduce_ir.h"
@@ -38,7 +39,8 @@ class KernelEmitter {
         passes_(k),
         lanes_(lanes),
         target_(target),
-        op_(b_, lanes, target) {
+        op_(b_, lanes, target),
+        sums_(b_, op_, lanes, k, l, column_nodes_) {
     find_scratch();
     find_tiles();
   }
@@ -48,30 +50,27 @@ class KernelEmitter {
     emit_rows(name);
     const bool has_finish = !column_nodes_.empty();
     if (has_finish) emit_finish(name + "_finish");
-    return {scratch_bytes_, sums_bytes_, has_finish};
+    return {scratch_bytes_, sums_.bytes(), has_finish};
   }
 
  private:
   // ------------------------------------------------------------------------------- what, when
   bool is_full(std::size_t n) const { return passes_.is_full(n); }
   void find_scratch() {
-    const std::int64_t lanes = lanes_;
-    padded_columns_ = (l_.columns + lanes - 1) / lanes * lanes;
-    slot_bytes_ = static_cast<std::size_t>(padded_columns_) * 8;
+    slot_bytes_ = static_cast<std::size_t>(padded_columns(l_, lanes_)) * 8;
     scratch_bytes_ = passes_.spills * slot_bytes_;
-    for (std::size_t c = 0; c < column_nodes_.size(); ++c) {
-      sums_at_.push_back(sums_bytes_);
-      sums_bytes_ += static_cast<std::size_t>(l_.segments * l_.chunks * padded_columns_) * 8;
-    }
   }
   void find_tiles() {
     const auto place = [&](bool is_turned, Dtype d) {
       const std::size_t at = scratch_bytes_;
-      if (is_turned) scratch_bytes_ += static_cast<std::size_t>(l_.tile_rows * l_.tile_columns) * itemsize(d);
+      if (is_turned)
+        scratch_bytes_ += static_cast<std::size_t>(l_.tile_rows * l_.tile_columns) * itemsize(d);
       return static_cast<std::int64_t>(at);
     };
-    for (std::size_t l = 0; l < k_.loads.size(); ++l) load_tile_at_.push_back(place(l_.turned_loads[l], k_.loads[l].dtype));
-    for (std::size_t s = 0; s < k_.stores.size(); ++s) store_tile_at_.push_back(place(l_.turned_stores[s], k_.stores[s].dtype));
+    for (std::size_t l = 0; l < k_.loads.size(); ++l)
+      load_tile_at_.push_back(place(l_.turned_loads[l], k_.loads[l].dtype));
+    for (std::size_t s = 0; s < k_.stores.size(); ++s)
+      store_tile_at_.push_back(place(l_.turned_stores[s], k_.stores[s].dtype));
   }
 
   // ------------------------------------------------------------------------------------ helpers
@@ -100,7 +99,7 @@ class KernelEmitter {
     column_begin_ = given.column_begin;
     column_end_ = given.column_end;
     scratch_ = given.scratch;
-    sums_ = given.sums;
+    sums_.begin(given.sums);
     for (std::size_t l = 0; l < k_.loads.size(); ++l) {
       if (l_.turned_loads[l]) emit_turned_load(b_, turned_load(l, given.row_end), lanes_);
     }
@@ -133,12 +132,23 @@ class KernelEmitter {
   TurnedTile turned_tile(Value* memory, const Ints& strides, Dtype d, Value* tile, Value* row_end) {
     find_row(row_begin_);
     llvm::Type* element = op_.element_type(d);
-    Value* first = b_.CreateAdd(row_offset(strides), b_.CreateMul(column_begin_, i64(strides.back())));
-    return {element, itemsize(d), b_.CreateGEP(element, memory, first), tile, strides.back(), l_.tile_columns,
-            b_.CreateSub(row_end, row_begin_), b_.CreateSub(column_end_, column_begin_)};
+    Value* first =
+        b_.CreateAdd(row_offset(strides), b_.CreateMul(column_begin_, i64(strides.back())));
+    return {element,
+            itemsize(d),
+            b_.CreateGEP(element, memory, first),
+            tile,
+            strides.back(),
+            l_.tile_columns,
+            b_.CreateSub(row_end, row_begin_),
+            b_.CreateSub(column_end_, column_begin_)};
   }
-  Value* load_tile(std::size_t l) { return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(load_tile_at_[l])); }
-  Value* store_tile(std::size_t s) { return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(store_tile_at_[s])); }
+  Value* load_tile(std::size_t l) {
+    return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(load_tile_at_[l]));
+  }
+  Value* store_tile(std::size_t s) {
+    return b_.CreateGEP(b_.getInt8Ty(), scratch_, i64(store_tile_at_[s]));
+  }
   Value* in_tile(Value* tile, llvm::Type* element, Value* column) {
     Value* row = b_.CreateMul(b_.CreateSub(row_, row_begin_), i64(l_.tile_columns));
     return b_.CreateGEP(element, tile, b_.CreateAdd(row, b_.CreateSub(column, column_begin_)));
@@ -169,7 +179,7 @@ class KernelEmitter {
         load_rows_.push_back(row_offset(l_.load_strides[l]));
     }
     row_values_.assign(k_.nodes.size(), nullptr);
-    find_chunk();
+    sums_.begin_row(row_);
     for (std::size_t pass = 0; pass < passes_.count; ++pass) {
       emit_row_values(pass);
       emit_pass(pass);
@@ -180,8 +190,11 @@ class KernelEmitter {
   void emit_row_values(std::size_t pass) {
     for (std::size_t n = 0; n < k_.nodes.size(); ++n) {
       const Node& node = k_.nodes[n];
-      if (is_full(n) || stage_[n] != pass || node.kind == NodeKind::row_reduce || node.kind == NodeKind::column_reduce) continue;
-      if (node.kind == NodeKind::load) row_values_[n] = load_row_value(node.load);
+      if (is_full(n) || stage_[n] != pass || node.kind == NodeKind::row_reduce ||
+          node.kind == NodeKind::column_reduce)
+        continue;
+      if (node.kind == NodeKind::load)
+        row_values_[n] = load_row_value(node.load);
       else if (!parts_.of_row[pass])
         row_values_[n] = compute(node, [&](std::size_t i) { return row_value(i); });
     }
@@ -241,7 +254,9 @@ class KernelEmitter {
       start.push_back(Reducer(b_, op_, lanes_, k_.nodes[n]).neutral());
     }
     auto body = [&](Value* mask) {
-      return [&, mask](Value* column, const std::vector<Value*>& sums) { return columns(pass, reduces, column, mask, sums); };
+      return [&, mask](Value* column, const std::vector<Value*>& sums) {
+        return columns(pass, reduces, column, mask, sums);
+      };
     };
     LoopEnd end{column_begin_, start};
     if (!reduces.empty()) end = in_blocks(reduces, start, body(nullptr));
@@ -252,29 +267,37 @@ class KernelEmitter {
       row_values_[reduces[i]] = r.finished(r.across_lanes(end.carried[i]));
     }
   }
-  // Long rows are summed in blocks, and those in blocks again: one sum after the other would lose digits.
-  std::int64_t block_columns(int level) const { return level == 0 ? 64 * lanes_ : 64 * block_columns(level - 1); }
+  // Long rows are summed in blocks, and those in blocks again: one sum after the other would lose
+  // digits.
+  std::int64_t block_columns(int level) const {
+    return level == 0 ? 64 * lanes_ : 64 * block_columns(level - 1);
+  }
   template <class Body>
-  LoopEnd in_blocks(const std::vector<std::size_t>& reduces, const std::vector<Value*>& neutral, const Body& body) {
+  LoopEnd in_blocks(const std::vector<std::size_t>& reduces, const std::vector<Value*>& neutral,
+                    const Body& body) {
     const auto combined = [&](const std::vector<Value*>& totals, const std::vector<Value*>& sums) {
       std::vector<Value*> out;
-      for (std::size_t i = 0; i < reduces.size(); ++i) out.push_back(Reducer(b_, op_, lanes_, k_.nodes[reduces[i]]).combine(totals[i], sums[i]));
+      for (std::size_t i = 0; i < reduces.size(); ++i)
+        out.push_back(Reducer(b_, op_, lanes_, k_.nodes[reduces[i]]).combine(totals[i], sums[i]));
       return out;
     };
     const std::function<std::vector<Value*>(int, Value*)> block = [&](int level, Value* first) {
       Value* const last = b_.CreateAdd(first, i64(block_columns(level)));
       if (level == 0) return loop(first, last, lanes_, neutral, body).carried;
-      return loop(first, last, block_columns(level - 1), neutral, [&](Value* inner, const std::vector<Value*>& totals) {
-               return combined(totals, block(level - 1, inner));
-             }).carried;
+      return loop(first, last, block_columns(level - 1), neutral,
+                  [&](Value* inner, const std::vector<Value*>& totals) {
+                    return combined(totals, block(level - 1, inner));
+                  })
+          .carried;
     };
     int levels = 0;
     while (levels < 2 && 2 * block_columns(levels) <= l_.columns) ++levels;
     LoopEnd end{column_begin_, neutral};
     for (int level = levels; level-- > 0;) {
-      end = loop(end.index, column_end_, block_columns(level), end.carried, [&](Value* first, const std::vector<Value*>& totals) {
-        return combined(totals, block(level, first));
-      });
+      end = loop(end.index, column_end_, block_columns(level), end.carried,
+                 [&](Value* first, const std::vector<Value*>& totals) {
+                   return combined(totals, block(level, first));
+                 });
     }
     return end;
   }
@@ -305,8 +328,8 @@ class KernelEmitter {
 
   // One vector of columns: computes, accumulates, then stores (an output may take the place of an
   // input that is read at the same element).
-  std::vector<Value*> columns(std::size_t pass, const std::vector<std::size_t>& reduces, Value* column, Value* mask,
-                              const std::vector<Value*>& sums) {
+  std::vector<Value*> columns(std::size_t pass, const std::vector<std::size_t>& reduces,
+                              Value* column, Value* mask, const std::vector<Value*>& sums) {
     values_.assign(k_.nodes.size(), nullptr);
     const auto& parts = parts_.of_pass[pass];
     const auto made = [&](std::size_t n) { return value(n, pass, column, mask); };
@@ -334,7 +357,7 @@ class KernelEmitter {
       const Node& node = k_.nodes[column_nodes_[c]];
       if (stage_[column_nodes_[c]] != pass) continue;
       Reducer r(b_, op_, lanes_, node);
-      accumulate(r, c, column, r.entered(made(node.in[0])));
+      sums_.accumulate(r, c, column, r.entered(made(node.in[0])));
     }
     code_.apart(passes_.spilled(pass), always, [&](std::size_t n) {
       const Dtype d = k_.nodes[n].type.dtype;
@@ -367,7 +390,8 @@ class KernelEmitter {
     const std::int64_t stride = l_.load_strides[l].back();
     if (stride == 0) return load_row_value(l);
     Value* first = b_.CreateAdd(load_row(l), b_.CreateMul(column, i64(stride)));
-    if (load.source == Source::index) return index_value(load, b_.CreateAdd(b_.CreateVectorSplat(lanes_, first), steps(stride)));
+    if (load.source == Source::index)
+      return index_value(load, b_.CreateAdd(b_.CreateVectorSplat(lanes_, first), steps(stride)));
     llvm::Type* element = op_.element_type(load.dtype);
     auto* type = llvm::FixedVectorType::get(element, lanes_);
     const bool turned = l_.turned_loads[l];
@@ -376,9 +400,11 @@ class KernelEmitter {
     Value* v = nullptr;
     if (stride != 1 && !turned) {
       Value* all = mask != nullptr ? mask : b_.CreateVectorSplat(lanes_, b_.getTrue());
-      v = b_.CreateMaskedGather(type, b_.CreateGEP(element, from, steps(stride)), align(load.dtype), all, llvm::Constant::getNullValue(type));
+      v = b_.CreateMaskedGather(type, b_.CreateGEP(element, from, steps(stride)), align(load.dtype),
+                                all, llvm::Constant::getNullValue(type));
     } else if (mask != nullptr) {
-      v = b_.CreateMaskedLoad(type, from, align(load.dtype), mask, llvm::Constant::getNullValue(type));
+      v = b_.CreateMaskedLoad(type, from, align(load.dtype), mask,
+                              llvm::Constant::getNullValue(type));
     } else {
       v = b_.CreateAlignedLoad(type, from, align(load.dtype));
     }
@@ -403,60 +429,15 @@ class KernelEmitter {
     }
   }
 
-  // --------------------------------------------------------------------------- column reductions
-  void find_chunk() {
-    if (column_nodes_.empty()) return;
-    const std::int64_t per_segment = l_.rows / l_.segments;
-    Value* within = b_.CreateURem(row_, i64(per_segment));
-    Value* segment = b_.CreateUDiv(row_, i64(per_segment));
-    chunk_ = b_.CreateAdd(b_.CreateMul(segment, i64(l_.chunks)), b_.CreateUDiv(within, i64(l_.chunk_rows)));
-    first_row_of_chunk_ = b_.CreateICmpEQ(b_.CreateURem(within, i64(l_.chunk_rows)), i64(0));
-  }
-  Value* sum_place(std::size_t c, Value* chunk, Value* column) {
-    const Node& node = k_.nodes[column_nodes_[c]];
-    Reducer r(b_, op_, lanes_, node);
-    Value* base = b_.CreateGEP(b_.getInt8Ty(), sums_, i64(static_cast<std::int64_t>(sums_at_[c])));
-    Value* at = b_.CreateAdd(b_.CreateMul(chunk, i64(padded_columns_)), column);
-    return b_.CreateGEP(op_.element_type(r.dtype()), base, at);
-  }
-  Value* load_sum(Reducer& r, Value* from) {
-    auto* type = llvm::FixedVectorType::get(op_.element_type(r.dtype()), lanes_);
-    return op_.from_memory(b_.CreateAlignedLoad(type, from, align(r.dtype())), r.dtype());
-  }
-  void accumulate(Reducer& r, std::size_t c, Value* column, Value* x) {
-    Value* place = sum_place(c, chunk_, column);
-    // The first row of a chunk finds no sum yet: what stands there is not used.
-    Value* before = b_.CreateSelect(first_row_of_chunk_, r.neutral(), load_sum(r, place));
-    b_.CreateAlignedStore(op_.to_memory(r.combine(before, x), r.dtype()), place, align(r.dtype()));
-  }
   void emit_finish(const std::string& name) {
     llvm::Function* f = new_function(m_, b_, name, {code_.pointer_type(), code_.pointer_type()});
-    sums_ = f->getArg(1);
     for (std::size_t s = 0; s < k_.stores.size(); ++s) {
       const auto at = std::find(column_nodes_.begin(), column_nodes_.end(), k_.stores[s].node);
       if (at == column_nodes_.end()) continue;
-      finish_sum(static_cast<std::size_t>(at - column_nodes_.begin()), k_.stores[s].dtype,
-                 code_.pointer(f->getArg(0), first_store_ + s));
+      sums_.finish(f->getArg(1), static_cast<std::size_t>(at - column_nodes_.begin()),
+                   k_.stores[s].dtype, code_.pointer(f->getArg(0), first_store_ + s));
     }
     b_.CreateRetVoid();
-  }
-  void finish_sum(std::size_t c, Dtype dtype, Value* to) {
-    const Node& node = k_.nodes[column_nodes_[c]];
-    llvm::Type* element = op_.element_type(dtype);
-    code_.loop(i64(0), i64(l_.segments), 1, [&](Value* segment) {
-      code_.loop(i64(0), i64(padded_columns_), lanes_, [&](Value* column) {
-        Reducer r(b_, op_, lanes_, node);
-        Value* first = b_.CreateMul(segment, i64(l_.chunks));
-        Value* sum = load_sum(r, sum_place(c, first, column));
-        const LoopEnd all = loop(i64(1), i64(l_.chunks), 1, {sum}, [&](Value* chunk, const std::vector<Value*>& now) {
-          return std::vector<Value*>{r.combine(now[0], load_sum(r, sum_place(c, b_.CreateAdd(first, chunk), column)))};
-        });
-        Value* place = b_.CreateGEP(element, to, b_.CreateAdd(b_.CreateMul(segment, i64(l_.columns)), column));
-        Value* left = b_.CreateVectorSplat(lanes_, b_.CreateSub(i64(l_.columns), column));
-        Value* v = op_.to_memory(r.finished(all.carried[0]), dtype);
-        b_.CreateMaskedStore(v, place, align(dtype), b_.CreateICmpSLT(steps(1), left));
-      });
-    });
   }
 
   static constexpr std::size_t none = KernelPasses::none;
@@ -471,23 +452,21 @@ class KernelEmitter {
   unsigned lanes_;
   const VectorTarget& target_;
   OpEmitter op_;
-  std::vector<std::size_t> sums_at_;
-  std::size_t slot_bytes_ = 0, scratch_bytes_ = 0, sums_bytes_ = 0;
-  std::int64_t padded_columns_ = 0;
+  ColumnSums sums_;
+  std::size_t slot_bytes_ = 0, scratch_bytes_ = 0;
   std::vector<std::int64_t> load_tile_at_, store_tile_at_;
   PassParts parts_;
   std::vector<std::size_t> pointer_at_;  // of every load
   std::size_t first_store_ = 0;          // pointers of stores follow
   std::vector<Value*> load_pointers_, store_pointers_, load_rows_, row_index_, row_values_, values_;
   Value *row_ = nullptr, *row_begin_ = nullptr, *column_begin_ = nullptr, *column_end_ = nullptr,
-        *scratch_ = nullptr, *sums_ = nullptr, *pointers_ = nullptr;
-  Value *chunk_ = nullptr, *first_row_of_chunk_ = nullptr;
+        *scratch_ = nullptr, *pointers_ = nullptr;
 };
 
 }  // namespace
 
-KernelMemory emit_kernel(llvm::Module& m, const std::string& name, const plan::Kernel& k, const plan::Loops& l,
-                         unsigned lanes, const VectorTarget& target) {
+KernelMemory emit_kernel(llvm::Module& m, const std::string& name, const plan::Kernel& k,
+                         const plan::Loops& l, unsigned lanes, const VectorTarget& target) {
   return KernelEmitter(m, k, l, lanes, target).emit(name);
 }
 

@@ -1,10 +1,10 @@
 // From a kernel to LLVM's language.
 #pragma once
 
-#include <string>
-
 #include "codegen/emit_ops.h"
 #include "plan/loops.h"
+
+#include <string>
 
 namespace llvm {
 class Module;
@@ -17,7 +17,7 @@ struct KernelMemory {
   bool has_finish = false;
 };
 // Adds functions `name` (KernelCode) and, with column reductions, `name`_finish (FinishCode).
-KernelMemory emit_kernel(llvm::Module&, const std::string& name, const plan::Kernel&, const plan::Loops&,
-                         unsigned lanes, const VectorTarget&);
+KernelMemory emit_kernel(llvm::Module&, const std::string& name, const plan::Kernel&,
+                         const plan::Loops&, unsigned lanes, const VectorTarget&);
 
 }  // namespace reprise::codegen

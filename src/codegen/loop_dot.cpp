@@ -1,12 +1,13 @@
 #include "codegen/loop_dot.h"
 
-#include <algorithm>
-
 #include "base/cast.h"
 #include "base/dtype.h"
 
+#include <algorithm>
+
 // The loops once for each kind of machine; the loader picks.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define REPRISE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define REPRISE_CLONES
@@ -20,8 +21,8 @@ struct Rows {
   std::int64_t a_row, a_column, b_row, b_column, c_row, c_column;
 };
 
-// c[i, :] = sum_k a[i, k] * b[k, :] for a block of columns that stays in registers or the first cache;
-// every element is the sum over k in order.
+// c[i, :] = sum_k a[i, k] * b[k, :] for a block of columns that stays in registers or the first
+// cache; every element is the sum over k in order.
 template <class T, class P, class Out>
 REPRISE_CLONES void multiply(const T* a, const T* b, Out* c, const Rows& r) {
   constexpr std::int64_t block = 64;
@@ -36,7 +37,8 @@ REPRISE_CLONES void multiply(const T* a, const T* b, Out* c, const Rows& r) {
         if (r.b_column == 1) {
           for (std::int64_t j = 0; j < width; ++j) sums[j] += x * static_cast<P>(row[j]);
         } else {
-          for (std::int64_t j = 0; j < width; ++j) sums[j] += x * static_cast<P>(row[j * r.b_column]);
+          for (std::int64_t j = 0; j < width; ++j)
+            sums[j] += x * static_cast<P>(row[j * r.b_column]);
         }
       }
       Out* to = c + i * r.c_row + first * r.c_column;
@@ -48,7 +50,8 @@ REPRISE_CLONES void multiply(const T* a, const T* b, Out* c, const Rows& r) {
 template <class T, class P, class Out>
 class LoopDot final : public Matmul {
  public:
-  explicit LoopDot(const MatmulSpec& s) : batch_(s.batch), a_(s.a_strides), b_(s.b_strides), c_(s.c_strides) {
+  explicit LoopDot(const MatmulSpec& s)
+      : batch_(s.batch), a_(s.a_strides), b_(s.b_strides), c_(s.c_strides) {
     const std::size_t d = batch_.size();
     rows_ = {s.m, s.n, s.k, a_[d], a_[d + 1], b_[d], b_[d + 1], c_[d], c_[d + 1]};
     for (std::int64_t n : batch_) products_ *= n;
@@ -64,7 +67,8 @@ class LoopDot final : public Matmul {
         at_b += i * b_[d];
         at_c += i * c_[d];
       }
-      multiply<T, P, Out>(static_cast<const T*>(a) + at_a, static_cast<const T*>(b) + at_b, static_cast<Out*>(c) + at_c, rows_);
+      multiply<T, P, Out>(static_cast<const T*>(a) + at_a, static_cast<const T*>(b) + at_b,
+                          static_cast<Out*>(c) + at_c, rows_);
     }
     return true;
   }

@@ -1,5 +1,10 @@
 #include "codegen/machine_code.h"
 
+#include "base/error.h"
+#include "codegen/kernel.h"
+#include "codegen/llvm_errors.h"
+#include "codegen/runtime_symbols.h"
+
 #include <llvm/ExecutionEngine/Orc/CompileUtils.h>
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
@@ -13,25 +18,22 @@
 #include <mutex>
 #include <new>
 
-#include "base/error.h"
-#include "codegen/kernel.h"
-#include "codegen/llvm_errors.h"
-#include "codegen/runtime_symbols.h"
-
 namespace reprise::codegen {
 namespace {
 
 template <class T>
 T expect(llvm::Expected<T> result) {
-  if (!result) fail<RuntimeError>("jit: the code generator failed, got ", llvm::toString(result.takeError()));
+  if (!result)
+    fail<RuntimeError>("jit: the code generator failed, got ", llvm::toString(result.takeError()));
   return std::move(*result);
 }
 void expect(llvm::Error e) {
   if (e) fail<RuntimeError>("jit: the code generator failed, got ", llvm::toString(std::move(e)));
 }
 [[noreturn]] void no_memory() {
-  fail_with_hint<RuntimeError>("free arrays, or divide the program into several jit functions",
-                               "jit: memory ended while compiling, got a request that the system refused");
+  fail_with_hint<RuntimeError>(
+      "free arrays, or divide the program into several jit functions",
+      "jit: memory ended while compiling, got a request that the system refused");
 }
 
 std::atomic<std::size_t> loaded_modules{0}, loaded_bytes{0};
@@ -53,18 +55,21 @@ VectorTarget target_of_machine() {
     if (is_less) target.vector_bytes = static_cast<unsigned>(bytes);
   }
   target.libmvec = has_libmvec();
-  target.fma = target.vector_bytes >= 32 || !llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86();
+  target.fma =
+      target.vector_bytes >= 32 || !llvm::Triple(llvm::sys::getDefaultTargetTriple()).isX86();
   return target;
 }
 
 llvm::orc::JITTargetMachineBuilder machine_builder() {
   auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost());
-  if (machine.getTargetTriple().isX86()) {  // elsewhere LLVM would say on every use that it knows no such feature
+  // elsewhere LLVM would say on every use that it knows no such feature
+  if (machine.getTargetTriple().isX86()) {
     if (this_machine().vector_bytes < 64) machine.addFeatures({"-avx512f"});
     if (this_machine().vector_bytes < 32) machine.addFeatures({"-avx"});
   }
   machine.setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  // As the loader takes it: without these a compiler for code in memory uses addresses of 64 bits everywhere.
+  // As the loader takes it: without these a compiler for code in memory uses addresses of 64 bits
+  // everywhere.
   machine.setRelocationModel(llvm::Reloc::PIC_);
   machine.setCodeModel(llvm::CodeModel::Small);
   return machine;
@@ -87,8 +92,10 @@ class Loaded final : public MachineCode {
   ~Loaded() override {
     --loaded_modules;
     loaded_bytes -= bytes_;
-    if (loader_->is_broken || is_gone) tracker_.resetWithoutRelease();
-    else llvm::consumeError(tracker_->remove());
+    if (loader_->is_broken || is_gone)
+      tracker_.resetWithoutRelease();
+    else
+      llvm::consumeError(tracker_->remove());
   }
   void load(std::unique_ptr<llvm::MemoryBuffer> object, const std::vector<std::string>& names) {
     expect(loader_->jit->addObjectFile(tracker_, std::move(object)));
@@ -140,14 +147,16 @@ class Machine {
     }
     const CloseAtExit close;
     std::vector<std::string> names;
-    object_of([&](llvm::Module& module) { return emit(module), std::vector<std::string>{}; }, names, false);
+    object_of([&](llvm::Module& module) { return emit(module), std::vector<std::string>{}; }, names,
+              false);
   }
 
  private:
   Machine() : builder_(machine_builder()) {}
 
-  // LLVM makes static objects whenever something of it is first used, and they are destroyed before all that is older.
-  // What is registered after each time that it was used runs before any of them goes. It waits for who compiles.
+  // LLVM makes static objects whenever something of it is first used, and they are destroyed before
+  // all that is older. What is registered after each time that it was used runs before any of them
+  // goes. It waits for who compiles.
   struct CloseAtExit {
     ~CloseAtExit() {
       std::atexit([] {
@@ -158,7 +167,8 @@ class Machine {
   };
 
   // What LLVM was at work on when it failed is given up, not destroyed. Null unless it compiles.
-  std::unique_ptr<llvm::MemoryBuffer> object_of(const Emit& emit, std::vector<std::string>& names, bool compiles) {
+  std::unique_ptr<llvm::MemoryBuffer> object_of(const Emit& emit, std::vector<std::string>& names,
+                                                bool compiles) {
     const LlvmErrors errors;
     auto context = std::make_unique<llvm::LLVMContext>();
     auto module = std::make_unique<llvm::Module>("kernels", *context);
@@ -195,7 +205,8 @@ class Machine {
       if (++loads_ % often == 0) names_of(*loader_).clearDeadEntries();
       constexpr std::size_t page = 4096;  // code and data have their own
       const std::size_t bytes = (object->getBufferSize() / page + 2) * page;
-      code = std::make_shared<Loaded>(loader_, loader_->jit->getMainJITDylib().createResourceTracker(), bytes);
+      code = std::make_shared<Loaded>(
+          loader_, loader_->jit->getMainJITDylib().createResourceTracker(), bytes);
       loader_->reported.clear();
       code->load(std::move(object), names);
       return code;

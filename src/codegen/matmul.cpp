@@ -1,7 +1,7 @@
-// Floats are multiplied by tiles (tiled_dot.h). A spec of halves becomes calls of the library on one
-// thread each (matmul_calls.h), with copies around them: which operands to copy, and whether to compute
-// c^T = b^T a^T, is chosen by the bytes copied. Where the library has no code for the processor's own
-// products of halves, they are widened (widened_dot.h).
+// Floats are multiplied by tiles (tiled_dot.h). A spec of halves becomes calls of the library on
+// one thread each (matmul_calls.h), with copies around them: which operands to copy, and whether to
+// compute c^T = b^T a^T, is chosen by the bytes copied. Where the library has no code for the
+// processor's own products of halves, they are widened (widened_dot.h).
 #include "codegen/matmul.h"
 
 #include "base/error.h"
@@ -327,10 +327,14 @@ class EmptySum final : public Matmul {
   bool run(const void*, const void*, const void* bias, void* c, void*) const noexcept override {
     if (result_is_empty(s_)) return true;
     const auto fill_all = [&]<class T>(T* to) { fill(static_cast<const T*>(bias), to, 0); };
-    if (s_.result == Dtype::f64) fill_all(static_cast<double*>(c));
-    else if (s_.result == Dtype::f32) fill_all(static_cast<float*>(c));
-    else if (s_.result == Dtype::bf16) fill_all(static_cast<BFloat16*>(c));
-    else fill_all(static_cast<Float16*>(c));
+    if (s_.result == Dtype::f64)
+      fill_all(static_cast<double*>(c));
+    else if (s_.result == Dtype::f32)
+      fill_all(static_cast<float*>(c));
+    else if (s_.result == Dtype::bf16)
+      fill_all(static_cast<BFloat16*>(c));
+    else
+      fill_all(static_cast<Float16*>(c));
     return true;
   }
 
@@ -407,8 +411,8 @@ void release_unused_matmuls() { made().release(); }
 std::shared_ptr<const Matmul> make_matmul(const MatmulSpec& s, int threads) {
   std::shared_ptr<const Matmul> matmul = find_or_build(s, threads);
   if (matmul == nullptr) {
-    fail<RuntimeError>("matmul: there is no code for this product, got ", s.dtype,
-                       " with m=", s.m, ", n=", s.n, ", k=", s.k);
+    fail<RuntimeError>("matmul: there is no code for this product, got ", s.dtype, " with m=", s.m,
+                       ", n=", s.n, ", k=", s.k);
   }
   return matmul;
 }

@@ -47,8 +47,8 @@ class Matmul {
 // False: nothing here takes these strides or types; the caller copies operands or evaluates.
 // The number of threads does not matter for that: it is for who makes the product next.
 bool can_matmul(const MatmulSpec&, int threads = 1);
-// Of the library one object per spec and number of threads for the process. Throws RuntimeError when
-// can_matmul is false or the library fails.
+// Of the library one object per spec and number of threads for the process. Throws RuntimeError
+// when can_matmul is false or the library fails.
 std::shared_ptr<const Matmul> make_matmul(const MatmulSpec&, int threads = 1);
 // Drops those that nobody holds.
 void release_unused_matmuls();

@@ -1,9 +1,9 @@
 #include "codegen/matmul_calls.h"
 
-#include <algorithm>
-
 #include "base/machine.h"
 #include "plan/loops.h"
+
+#include <algorithm>
 
 namespace reprise::codegen {
 namespace {
@@ -127,18 +127,20 @@ std::int64_t parts_worth(const MatmulSpec& s) {
                   std::min(work / machine::large_work, machine::most_library_parts));
 }
 
-// Rows, for which nothing is copied; where they are few and b lies in columns, those too: then parts
-// of c are copied, but none of b.
+// Rows, for which nothing is copied; where they are few and b lies in columns, those too: then
+// parts of c are copied, but none of b.
 void cut_matrix(const MatmulCall& call, std::int64_t parts, std::vector<MatmulCall>& calls) {
-  constexpr std::int64_t row_step = 16, column_step = 64, good = machine::good_library_part, some = 4;
+  constexpr std::int64_t row_step = 16, column_step = 64, good = machine::good_library_part,
+                         some = 4;
   const MatmulSpec& s = call.spec;
-  const auto step = [](std::int64_t size, std::int64_t count, std::int64_t least, std::int64_t unit) {
+  const auto step = [](std::int64_t size, std::int64_t count, std::int64_t least,
+                       std::int64_t unit) {
     return plan::ceil_div(std::max(least, plan::ceil_div(size, count)), unit) * unit;
   };
   const bool cuts_columns = s.b_strides[0] == 1 && s.b_strides[1] != 1 && s.n >= 2 * good;
   const std::int64_t least_rows = s.k * s.n <= machine::library_operand_in_cache ? good / 4
-                                  : cuts_columns || s.m >= some * good          ? good
-                                                                                : good / 2;
+                                  : cuts_columns || s.m >= some * good           ? good
+                                                                                 : good / 2;
   const std::int64_t rows = step(s.m, parts, least_rows, row_step);
   std::vector<MatmulCall> rows_of_parts;
   cut_side(call, {false, true, s.m}, rows, rows_of_parts);
@@ -240,7 +242,8 @@ std::vector<MatmulCall> parts_of(const MatmulSpec& s, std::int64_t most, std::in
   constexpr std::int64_t row_step = 16;  // whole vectors and register tiles
   std::int64_t work = s.m * s.n * s.k;
   for (std::int64_t size : s.batch) work *= size;
-  const std::int64_t parts = std::clamp<std::int64_t>(work / std::max<std::int64_t>(least, 1), 1, most);
+  const std::int64_t parts =
+      std::clamp<std::int64_t>(work / std::max<std::int64_t>(least, 1), 1, most);
   if (parts == 1) return {MatmulCall{s}};
   const Side side = longest_side(s);
   std::int64_t step = (side.size + parts - 1) / parts;

@@ -1,5 +1,8 @@
 #include "codegen/pool.h"
 
+#include "codegen/cores.h"
+#include "codegen/openmp.h"
+
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -14,9 +17,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-
-#include "codegen/cores.h"
-#include "codegen/openmp.h"
 
 namespace reprise::codegen {
 namespace {
@@ -116,7 +116,8 @@ class alignas(64) Offer {
   }
 
  private:
-  // The core of the one who waits is free: somebody who had none since the last look finishes on it.
+  // The core of the one who waits is free: somebody who had none since the last look finishes on
+  // it.
   void look_after(Workers& workers, int hired, bool is_first) noexcept {
     for (int i = 0; i < hired; ++i) {
       Worker& w = workers[static_cast<std::size_t>(i)];
@@ -248,9 +249,12 @@ void pause() noexcept {
 void Patience::wait() noexcept {
   constexpr int turns_alone = 4000, turns_in_all = 6000;
   ++turns_;
-  if (turns_ < turns_alone) pause();
-  else if (turns_ < turns_in_all) sched_yield();
-  else std::this_thread::sleep_for(std::chrono::microseconds(20));
+  if (turns_ < turns_alone)
+    pause();
+  else if (turns_ < turns_in_all)
+    sched_yield();
+  else
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
 int team_size(int wanted) noexcept { return is_together ? 1 : std::max(1, wanted); }

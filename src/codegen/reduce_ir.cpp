@@ -1,13 +1,13 @@
 #include "codegen/reduce_ir.h"
 
+#include "base/dtype.h"
+#include "codegen/emit_rules.h"
+#include "ops/records.h"
+
 #include <llvm/IR/IRBuilder.h>
 
 #include <limits>
 #include <numeric>
-
-#include "base/dtype.h"
-#include "codegen/emit_rules.h"
-#include "ops/records.h"
 
 namespace reprise::codegen {
 namespace {
@@ -16,8 +16,9 @@ struct Step {
   const Primitive* reduction;
   const Primitive* binary;
 };
-constexpr Step steps[] = {{&reduce_sum_p, &add_p}, {&reduce_prod_p, &mul_p}, {&reduce_max_p, &max_p},
-                          {&reduce_min_p, &min_p}, {&reduce_and_p, &and_p},  {&reduce_or_p, &or_p}};
+constexpr Step steps[] = {{&reduce_sum_p, &add_p}, {&reduce_prod_p, &mul_p},
+                          {&reduce_max_p, &max_p}, {&reduce_min_p, &min_p},
+                          {&reduce_and_p, &and_p}, {&reduce_or_p, &or_p}};
 
 const Primitive* binary_of(const Primitive* reduction) {
   for (const Step& s : steps) {
@@ -47,27 +48,37 @@ Literal all_ones(Dtype d) {
   return load_literal(d, &bits);
 }
 
-// The bits of a float as a whole number, ordered as the numbers are: -0 below 0, NaN at the end that its sign says. Its own
-// inverse. An extremum of floats compares, blends and compares again for NaN, one waiting for the other; of these it is one step.
+// The bits of a float as a whole number, ordered as the numbers are: -0 below 0, NaN at the end
+// that its sign says. Its own inverse. An extremum of floats compares, blends and compares again
+// for NaN, one waiting for the other; of these it is one step.
 llvm::Value* in_order(llvm::IRBuilderBase& b, llvm::Value* bits) {
   const unsigned sign = bits->getType()->getScalarSizeInBits() - 1;
   const auto all_but_sign = llvm::APInt::getSignedMaxValue(sign + 1);
-  llvm::Value* const is_negative = b.CreateAShr(bits, llvm::ConstantInt::get(bits->getType(), sign));
-  return b.CreateXor(bits, b.CreateAnd(is_negative, llvm::ConstantInt::get(bits->getType(), all_but_sign)));
+  llvm::Value* const is_negative =
+      b.CreateAShr(bits, llvm::ConstantInt::get(bits->getType(), sign));
+  return b.CreateXor(
+      bits, b.CreateAnd(is_negative, llvm::ConstantInt::get(bits->getType(), all_but_sign)));
 }
 
 }  // namespace
 
 Reducer::Reducer(llvm::IRBuilderBase& b, OpEmitter& op, unsigned lanes, const plan::Node& node)
-    : b_(b), op_(op), lanes_(lanes), node_(node), element_(compute_dtype(node.type.dtype)), dtype_(element_) {
+    : b_(b),
+      op_(op),
+      lanes_(lanes),
+      node_(node),
+      element_(compute_dtype(node.type.dtype)),
+      dtype_(element_) {
   step_.prim = binary_of(node.eqn->prim);
   const bool is_extremum = step_.prim == &max_p || step_.prim == &min_p;
-  if (is_extremum && is_floating(element_)) dtype_ = element_ == Dtype::f64 ? Dtype::i64 : Dtype::i32;
+  if (is_extremum && is_floating(element_))
+    dtype_ = element_ == Dtype::f64 ? Dtype::i64 : Dtype::i32;
 }
 
 llvm::Value* Reducer::entered(llvm::Value* x) {
   if (!is_ordered()) return x;
-  llvm::Value* const nan = llvm::ConstantFP::getQNaN(x->getType(), step_.prim == &min_p);  // beyond infinity
+  // beyond infinity
+  llvm::Value* const nan = llvm::ConstantFP::getQNaN(x->getType(), step_.prim == &min_p);
   llvm::Value* const number = b_.CreateSelect(b_.CreateFCmpUNO(x, x), nan, x);
   return in_order(b_, b_.CreateBitCast(number, op_.vector_type(dtype_)));
 }

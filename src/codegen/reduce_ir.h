@@ -9,12 +9,13 @@ namespace reprise::codegen {
 class Reducer {
  public:
   Reducer(llvm::IRBuilderBase& b, OpEmitter& op, unsigned lanes, const plan::Node& node);
-  Dtype dtype() const { return dtype_; }  // of partial results: halves are summed in f32, extrema of floats are whole numbers
-  llvm::Value* entered(llvm::Value* x);   // an element as a partial result
+  // of partial results: halves are summed in f32, extrema of floats are whole numbers
+  Dtype dtype() const { return dtype_; }
+  llvm::Value* entered(llvm::Value* x);  // an element as a partial result
   llvm::Value* neutral();
   llvm::Value* combine(llvm::Value* a, llvm::Value* b);
   llvm::Value* across_lanes(llvm::Value* v);  // the result in every lane; a fixed tree
-  llvm::Value* finished(llvm::Value* v);       // rounded to the node's dtype
+  llvm::Value* finished(llvm::Value* v);      // rounded to the node's dtype
 
  private:
   bool is_ordered() const { return dtype_ != element_; }

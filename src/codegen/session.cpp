@@ -1,15 +1,15 @@
 // Kernels by what they compute: each is compiled once while somebody uses it, and the last ones are
 // kept for who asks again.
-#include <llvm/IR/Module.h>
-
-#include <mutex>
-#include <unordered_map>
-
 #include "base/recent_cache.h"
 #include "codegen/equation_code.h"
 #include "codegen/kernel.h"
 #include "codegen/kernel_ir.h"
 #include "codegen/machine_code.h"
+
+#include <llvm/IR/Module.h>
+
+#include <mutex>
+#include <unordered_map>
 
 namespace reprise::codegen {
 namespace {
@@ -29,7 +29,8 @@ std::string key_of(const KernelSource& source) {
 
 EmittedKernel emit(llvm::Module& module, const std::string& name, const KernelSource& source) {
   const VectorTarget& target = this_machine();
-  if (const auto* equation = std::get_if<EquationKernel>(&source)) return emit_equation(module, name, *equation, target);
+  if (const auto* equation = std::get_if<EquationKernel>(&source))
+    return emit_equation(module, name, *equation, target);
   const plan::Kernel& kernel = *std::get<const plan::Kernel*>(source);
   const unsigned lanes = target.vector_bytes / 4;
   EmittedKernel out{plan::loops_of(kernel, lanes), {}, {}};
@@ -56,8 +57,10 @@ class Kernels {
       if (!is_new) continue;
       auto known = made_.find(keys.back());
       if (!known && !with_code) known = planned_.find(keys.back());
-      if (known) it->second = *known;
-      else missing.emplace_back(keys.back(), &source);
+      if (known)
+        it->second = *known;
+      else
+        missing.emplace_back(keys.back(), &source);
     }
     if (!missing.empty() && with_code) compile_missing(missing, found);
     if (!missing.empty() && !with_code) plan_missing(missing, found);
@@ -112,7 +115,8 @@ class Kernels {
       CompiledKernel& c = held->kernel;
       c = sized(emitted[i]);
       c.run = reinterpret_cast<KernelCode>(code->function(next++));
-      if (emitted[i].memory.has_finish) c.finish = reinterpret_cast<FinishCode>(code->function(next++));
+      if (emitted[i].memory.has_finish)
+        c.finish = reinterpret_cast<FinishCode>(code->function(next++));
       const KernelPtr kernel(held, &c);
       found[missing[i].first] = kernel;
       made_.add(missing[i].first, kernel, code->bytes() / missing.size() + 1);
@@ -129,10 +133,12 @@ class Kernels {
 
 unsigned machine_vector_bytes() { return this_machine().vector_bytes; }
 
-std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(const std::vector<KernelSource>& sources) {
+std::vector<std::shared_ptr<const CompiledKernel>> compile_kernels(
+    const std::vector<KernelSource>& sources) {
   return Kernels::get().make(sources, true);
 }
-std::vector<std::shared_ptr<const CompiledKernel>> plan_kernels(const std::vector<KernelSource>& sources) {
+std::vector<std::shared_ptr<const CompiledKernel>> plan_kernels(
+    const std::vector<KernelSource>& sources) {
   return Kernels::get().make(sources, false);
 }
 void release_unused_kernels() { Kernels::get().release(); }

@@ -1,14 +1,15 @@
-// Sorting along one axis: stable, NaN last, zeros of both signs equal, as the evaluator has it (ops/sort.cpp).
+// Sorting along one axis: stable, NaN last, zeros of both signs equal, as the evaluator has it
+// (ops/sort.cpp).
 #include "codegen/sort_ir.h"
+
+#include "base/dtype.h"
+#include "base/machine.h"
+#include "ops/records.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
-
-#include "base/dtype.h"
-#include "base/machine.h"
-#include "ops/records.h"
 
 namespace reprise::codegen {
 namespace {
@@ -18,9 +19,15 @@ using llvm::Value;
 bool is_signed_integer(Dtype d) { return d >= Dtype::i8 && d <= Dtype::i64; }
 
 unsigned width_of(Value* v) { return v->getType()->getScalarSizeInBits(); }
-llvm::Constant* number(Value* like, const llvm::APInt& value) { return llvm::ConstantInt::get(like->getType(), value); }
-llvm::Constant* sign_bit(Value* like) { return number(like, llvm::APInt::getSignMask(width_of(like))); }
-llvm::Constant* all_ones(Value* like) { return number(like, llvm::APInt::getAllOnes(width_of(like))); }
+llvm::Constant* number(Value* like, const llvm::APInt& value) {
+  return llvm::ConstantInt::get(like->getType(), value);
+}
+llvm::Constant* sign_bit(Value* like) {
+  return number(like, llvm::APInt::getSignMask(width_of(like)));
+}
+llvm::Constant* all_ones(Value* like) {
+  return number(like, llvm::APInt::getAllOnes(width_of(like)));
+}
 
 llvm::APInt infinity(Dtype d) {
   if (d == Dtype::f16) return {16, 0x7c00};
@@ -33,14 +40,18 @@ Value* is_nan(llvm::IRBuilderBase& b, Value* bits, Dtype d) {
   return b.CreateICmpUGT(magnitude, number(bits, infinity(d)));
 }
 Value* is_zero(llvm::IRBuilderBase& b, Value* bits) {
-  return b.CreateICmpEQ(b.CreateAnd(bits, b.CreateNot(sign_bit(bits))), llvm::Constant::getNullValue(bits->getType()));
+  return b.CreateICmpEQ(b.CreateAnd(bits, b.CreateNot(sign_bit(bits))),
+                        llvm::Constant::getNullValue(bits->getType()));
 }
 // The bits of the element all the way: those of the sign.
-Value* sign_of(llvm::IRBuilderBase& b, Value* bits) { return b.CreateAShr(bits, width_of(bits) - 1); }
+Value* sign_of(llvm::IRBuilderBase& b, Value* bits) {
+  return b.CreateAShr(bits, width_of(bits) - 1);
+}
 
 }  // namespace
 
-SortShape::SortShape(const EquationKernel& k) : keys(static_cast<std::size_t>(k.eqn->params.get<std::int64_t>("num_keys"))) {
+SortShape::SortShape(const EquationKernel& k)
+    : keys(static_cast<std::size_t>(k.eqn->params.get<std::int64_t>("num_keys"))) {
   const Shape& shape = k.in[0].shape;
   const auto axis = static_cast<std::size_t>(k.eqn->params.get<std::int64_t>("dimension"));
   n = shape[axis];
@@ -52,7 +63,9 @@ SortShape::SortShape(const EquationKernel& k) : keys(static_cast<std::size_t>(k.
 Value* sort_key(llvm::IRBuilderBase& b, Value* bits, Dtype d, bool zeros_equal) {
   if (is_signed_integer(d)) return b.CreateXor(bits, sign_bit(bits));
   if (!is_floating(d)) return bits;
-  if (zeros_equal) bits = b.CreateSelect(b.CreateICmpEQ(bits, sign_bit(bits)), llvm::Constant::getNullValue(bits->getType()), bits);
+  if (zeros_equal)
+    bits = b.CreateSelect(b.CreateICmpEQ(bits, sign_bit(bits)),
+                          llvm::Constant::getNullValue(bits->getType()), bits);
   Value* const key = b.CreateXor(bits, b.CreateOr(sign_of(b, bits), sign_bit(bits)));
   return b.CreateSelect(is_nan(b, bits, d), all_ones(bits), key);
 }
@@ -72,7 +85,8 @@ void SortCode::begin(const std::string& name) {
   args_ = begin_kernel(m_, b_, name);
   const std::size_t operands = shape_.dtypes.size();
   for (std::size_t k = 0; k < operands; ++k) in_.push_back(code_.pointer(args_.pointers, k));
-  for (std::size_t k = 0; k < operands; ++k) out_.push_back(code_.pointer(args_.pointers, operands + k));
+  for (std::size_t k = 0; k < operands; ++k)
+    out_.push_back(code_.pointer(args_.pointers, operands + k));
 }
 
 llvm::Type* SortCode::bits(Dtype d) { return b_.getIntNTy(static_cast<unsigned>(8 * itemsize(d))); }
@@ -91,26 +105,34 @@ Value* SortCode::place(Value* base, Dtype d, Value* first, Value* i) {
 
 void SortCode::restore_specials(Value* first) {
   const Dtype d = shape_.dtypes[0];
-  const auto element = [&](Value* i) { return b_.CreateAlignedLoad(bits(d), place(in_[0], d, first, i), align(d)); };
-  const auto count = [&](Value* before, Value* bit) { return b_.CreateAdd(before, b_.CreateZExt(bit, b_.getInt64Ty())); };
+  const auto element = [&](Value* i) {
+    return b_.CreateAlignedLoad(bits(d), place(in_[0], d, first, i), align(d));
+  };
+  const auto count = [&](Value* before, Value* bit) {
+    return b_.CreateAdd(before, b_.CreateZExt(bit, b_.getInt64Ty()));
+  };
   // Zeros come after what is below, NaNs at the end.
-  const auto counted = code_.loop(code_.i64(0), code_.i64(shape_.n), 1, {code_.i64(0), code_.i64(0)}, [&](Value* i, const std::vector<Value*>& c) {
-    Value* const x = element(i);
-    Value* const nan = is_nan(b_, x, d);
-    Value* const minus = b_.CreateICmpSLT(x, llvm::Constant::getNullValue(x->getType()));
-    Value* const below = b_.CreateAnd(minus, b_.CreateNot(b_.CreateOr(nan, is_zero(b_, x))));
-    return std::vector<Value*>{count(c[0], below), count(c[1], nan)};
-  });
+  const auto counted = code_.loop(
+      code_.i64(0), code_.i64(shape_.n), 1, {code_.i64(0), code_.i64(0)},
+      [&](Value* i, const std::vector<Value*>& c) {
+        Value* const x = element(i);
+        Value* const nan = is_nan(b_, x, d);
+        Value* const minus = b_.CreateICmpSLT(x, llvm::Constant::getNullValue(x->getType()));
+        Value* const below = b_.CreateAnd(minus, b_.CreateNot(b_.CreateOr(nan, is_zero(b_, x))));
+        return std::vector<Value*>{count(c[0], below), count(c[1], nan)};
+      });
   Value* const nans = b_.CreateSub(code_.i64(shape_.n), counted.carried[1]);
-  code_.loop(code_.i64(0), code_.i64(shape_.n), 1, {counted.carried[0], nans}, [&](Value* i, const std::vector<Value*>& at) {
-    Value* const x = element(i);
-    Value* const nan = is_nan(b_, x, d);
-    Value* const zero = is_zero(b_, x);
-    code_.if_true(b_.CreateOr(nan, zero), [&] {
-      b_.CreateAlignedStore(x, place(out_[0], d, first, b_.CreateSelect(nan, at[1], at[0])), align(d));
-    });
-    return std::vector<Value*>{count(at[0], zero), count(at[1], nan)};
-  });
+  code_.loop(code_.i64(0), code_.i64(shape_.n), 1, {counted.carried[0], nans},
+             [&](Value* i, const std::vector<Value*>& at) {
+               Value* const x = element(i);
+               Value* const nan = is_nan(b_, x, d);
+               Value* const zero = is_zero(b_, x);
+               code_.if_true(b_.CreateOr(nan, zero), [&] {
+                 b_.CreateAlignedStore(
+                     x, place(out_[0], d, first, b_.CreateSelect(nan, at[1], at[0])), align(d));
+               });
+               return std::vector<Value*>{count(at[0], zero), count(at[1], nan)};
+             });
 }
 
 // ------------------------------------------------------------------------------------------- rows
@@ -123,9 +145,10 @@ bool can_emit(const EquationKernel& k) {
          std::all_of(k.eqn->in.begin(), k.eqn->in.end(), [](const Atom& a) { return a.is_var(); });
 }
 
-// The network compares every pair it might have to, but many runs at once. Measured: a comparison costs about as much as
-// three steps of a digit's pass over one run.
-EmittedKernel emit(llvm::Module& m, const std::string& name, const EquationKernel& k, const VectorTarget& target) {
+// The network compares every pair it might have to, but many runs at once. Measured: a comparison
+// costs about as much as three steps of a digit's pass over one run.
+EmittedKernel emit(llvm::Module& m, const std::string& name, const EquationKernel& k,
+                   const VectorTarget& target) {
   const SortShape shape(k);
   std::size_t widest = 4;
   for (std::size_t i = 0; i < shape.keys; ++i) widest = std::max(widest, itemsize(shape.dtypes[i]));
@@ -133,9 +156,11 @@ EmittedKernel emit(llvm::Module& m, const std::string& name, const EquationKerne
   constexpr std::int64_t longest = 4096;
   constexpr std::size_t most_keys = 2;
   const bool fills_lanes = (shape.inner == 1 ? shape.outer : shape.inner) >= lanes;
-  const double per_element = network_depth(shape.n) * (shape.is_alone() ? 1 : 2 + static_cast<double>(shape.keys)) / lanes;
+  const double per_element =
+      network_depth(shape.n) * (shape.is_alone() ? 1 : 2 + static_cast<double>(shape.keys)) / lanes;
   constexpr double radix_passes = 5;
-  const bool by_network = fills_lanes && shape.n <= longest && shape.keys <= most_keys && per_element < radix_passes;
+  const bool by_network =
+      fills_lanes && shape.n <= longest && shape.keys <= most_keys && per_element < radix_passes;
   return by_network ? emit_network_sort(m, name, shape, lanes) : emit_radix_sort(m, name, shape);
 }
 

@@ -16,7 +16,8 @@ namespace reprise::codegen {
 // Element j of vector i becomes element i of vector j; as many vectors as lanes, a power of two.
 std::vector<llvm::Value*> transposed(llvm::IRBuilderBase&, std::vector<llvm::Value*> rows);
 
-// A part of memory whose neighbours lie along rows, and its copy whose neighbours lie along columns:
+// A part of memory whose neighbours lie along rows, and its copy whose neighbours lie along
+// columns:
 //
 //   tile[r * tile_columns + c]  ~  memory[r + c * stride]    for r < rows, c < columns
 //

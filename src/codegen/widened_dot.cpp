@@ -19,8 +19,8 @@ using plan::ceil_div;
 
 constexpr std::int64_t block_columns = machine::tile_columns, block_depth = machine::tile_depth;
 
-// to[i, j] = from[i, j], rows of `to` have `to_row` numbers. Along the neighbours in memory, in runs
-// whose length the compiler knows.
+// to[i, j] = from[i, j], rows of `to` have `to_row` numbers. Along the neighbours in memory, in
+// runs whose length the compiler knows.
 template <class Half>
 void widen(const Half* from, std::int64_t row, std::int64_t column, std::int64_t rows,
            std::int64_t columns, float* to, std::int64_t to_row) {

@@ -20,7 +20,8 @@ Arrays concat(const Arrays& a, const Arrays& b) {
   return all;
 }
 Arrays slice_of(const Arrays& xs, std::size_t begin, std::size_t end) {
-  return {xs.begin() + static_cast<std::ptrdiff_t>(begin), xs.begin() + static_cast<std::ptrdiff_t>(end)};
+  return {xs.begin() + static_cast<std::ptrdiff_t>(begin),
+          xs.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 Arrays nonzero_only(const Tangents& ts) {
   Arrays some;
@@ -36,7 +37,8 @@ Tangents spread(const std::vector<bool>& mask, const Arrays& some, std::size_t f
 }
 void check_operands(const char* op, const Program& body, const Types& in, std::size_t first) {
   if (in.size() - first != body.in.size()) {
-    fail<TypeError>(op, ": wrong number of operands, got ", in.size() - first, " for ", body.in.size());
+    fail<TypeError>(op, ": wrong number of operands, got ", in.size() - first, " for ",
+                    body.in.size());
   }
   for (std::size_t i = 0; i < body.in.size(); ++i) {
     const Type &got = in[first + i], &wanted = body.type(body.in[i]);
@@ -56,11 +58,12 @@ Params with_budget(Params p, std::int64_t checkpoints, std::int64_t disk_checkpo
 // A program read from text may have them wrong. Those on disk come on top of those in memory.
 void check_budget(const char* op, const Params& p, std::optional<std::int64_t> most) {
   if (p.find("checkpoints") == nullptr && p.find("disk_checkpoints") == nullptr) return;
-  const std::int64_t memory = count_or_none(p, "checkpoints"), disk = count_or_none(p, "disk_checkpoints");
+  const std::int64_t memory = count_or_none(p, "checkpoints"),
+                     disk = count_or_none(p, "disk_checkpoints");
   const std::int64_t limit = most.value_or(std::numeric_limits<std::int32_t>::max());
   if (memory >= 1 && memory <= limit && disk >= 0 && disk <= limit - memory) return;
-  fail<TypeError>(op, ": the number of checkpoints must be from 1 to ", most ? "the length" : "2^31", ", got ",
-                  memory, " and ", disk, " on disk");
+  fail<TypeError>(op, ": the number of checkpoints must be from 1 to ",
+                  most ? "the length" : "2^31", ", got ", memory, " and ", disk, " on disk");
 }
 
 }  // namespace reprise

@@ -22,8 +22,8 @@ std::vector<T> concat_masks(std::vector<T> a, const std::vector<T>& b) {
 // Operand types must be those of the body's inputs.
 void check_operands(const char* op, const Program& body, const Types& in, std::size_t first = 0);
 
-
-// Numbers of carries that a loop keeps, in memory and on disk: parameters that plain loops do not have.
+// Numbers of carries that a loop keeps, in memory and on disk: parameters that plain loops do not
+// have.
 std::int64_t count_or_none(const Params&, const char* key);
 Params with_budget(Params, std::int64_t checkpoints, std::int64_t disk_checkpoints);
 void check_budget(const char* op, const Params&, std::optional<std::int64_t> most);

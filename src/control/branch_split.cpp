@@ -1,12 +1,12 @@
 // Splitting cond and while between what is known now and what comes later.
-#include <algorithm>
-
 #include "control/checkpointed.h"
 #include "control/cond.h"
 #include "control/records.h"
 #include "program/effects.h"
 #include "transform/dce.h"
 #include "transform/partial_eval.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -49,18 +49,22 @@ void cond_partial_eval(const Equation& e, Split& s) {
   const bool index_unknown = unknown[0];
   if (index_unknown || (s.mode() == SplitMode::once && !any(unknown))) return s.split_plain(e);
   unknown.erase(unknown.begin());
-  const std::vector<PolicySplit> parts = split_branches(e.params.get<Programs>("branches"), unknown, s);
+  const std::vector<PolicySplit> parts =
+      split_branches(e.params.get<Programs>("branches"), unknown, s);
   std::vector<Types> residuals;
   for (const PolicySplit& p : parts) residuals.push_back(residual_types(p));
   const Slots slots = merge_residuals(residuals);
   Programs known_branches, staged_branches;
   for (std::size_t b = 0; b < parts.size(); ++b) {
     const std::size_t outputs = parts[b].known.out.size() - parts[b].residuals;
-    known_branches.push_back(with_all_residuals(parts[b].known, outputs, slots.types, slots.of_branch[b]));
-    staged_branches.push_back(taking_all_residuals(parts[b].staged, slots.types, slots.of_branch[b]));
+    known_branches.push_back(
+        with_all_residuals(parts[b].known, outputs, slots.types, slots.of_branch[b]));
+    staged_branches.push_back(
+        taking_all_residuals(parts[b].staged, slots.types, slots.of_branch[b]));
   }
   Equation known{&cond_p, e.params.with("branches", known_branches), {e.in[0]}, {}, e.at, e.phase};
-  Equation staged{&cond_p, e.params.with("branches", staged_branches), {e.in[0]}, {}, e.at, e.phase};
+  Equation staged{&cond_p, e.params.with("branches", staged_branches), {e.in[0]}, {}, e.at,
+                  e.phase};
   std::vector<Var> saved;
   for (const Type& t : slots.types) {
     saved.push_back(s.fresh(t));
@@ -87,10 +91,12 @@ void cond_partial_eval(const Equation& e, Split& s) {
 namespace {
 
 // The known part keeps carries for the reversal of the rest.
-void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unknown, std::vector<bool> known_carry) {
+void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unknown,
+                      std::vector<bool> known_carry) {
   const WhileLoop l = loop_of(e.params);
   const LoopLength length{std::nullopt, false, l.checkpoints, l.disk_checkpoints};
-  const std::vector<bool> in(unknown.begin() + static_cast<std::ptrdiff_t>(l.cond_consts), unknown.end());
+  const std::vector<bool> in(unknown.begin() + static_cast<std::ptrdiff_t>(l.cond_consts),
+                             unknown.end());
   SplitOutputs outputs;
   outputs.unknown = known_carry;
   outputs.unknown.flip();
@@ -102,8 +108,9 @@ void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unkn
     known.out.push_back(e.out[k]);
     carry.push_back(s.type(e.out[k]));
   }
-  WhileLoop forward{nullptr, known_part(parts->known, carry.size()), l.cond_consts, 0, l.checkpoints,
-                    l.disk_checkpoints};
+  WhileLoop forward{nullptr,       known_part(parts->known, carry.size()),
+                    l.cond_consts, 0,
+                    l.checkpoints, l.disk_checkpoints};
   for (std::size_t i = 0; i < e.in.size(); ++i) {
     if (i >= l.cond_consts && unknown[i]) continue;
     known.in.push_back(e.in[i]);

@@ -3,9 +3,6 @@
 //   linearize:  jit[f]: a -> b   =>   jit[f]: a -> (b, res)   and   jit[f]: (res, ȧ) -> ḃ
 #include "control/call.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "control/body.h"
 #include "control/contract.h"
 #include "control/records.h"
@@ -15,6 +12,9 @@
 #include "transform/partial_eval.h"
 #include "transform/transpose.h"
 #include "transform/vmap.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -49,7 +49,7 @@ Duals jit_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 struct Pruned {
   ProgramPtr program;
   std::vector<std::optional<std::size_t>> from_input;  // per original output
-  std::vector<std::size_t> from_output;                 // else: position among the kept ones
+  std::vector<std::size_t> from_output;                // else: position among the kept ones
 };
 
 Pruned prune_outputs(const Program& p, std::size_t primal_outputs, std::size_t consts) {
@@ -84,8 +84,7 @@ Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   const auto pruned = derive<Pruned>(*lin->known, "pruned", [&] {
     return prune_outputs(*lin->known, body.out.size(), lin->consts.size());
   });
-  const Arrays kept =
-      bind_call(params, pruned->program, concat(lin->consts, x));
+  const Arrays kept = bind_call(params, pruned->program, concat(lin->consts, x));
   Arrays out;
   for (std::size_t k = 0; k < pruned->from_input.size(); ++k) {
     const auto& input = pruned->from_input[k];
@@ -94,13 +93,13 @@ Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   Arrays linear_args;
   std::size_t next = body.out.size();
   for (const auto& input : lin->forwarded) linear_args.push_back(input ? x[*input] : out[next++]);
-  const Arrays tangents =
-      bind_call(params, lin->linear, concat(linear_args, nonzero_only(dx)));
+  const Arrays tangents = bind_call(params, lin->linear, concat(linear_args, nonzero_only(dx)));
   out.resize(body.out.size());
   return {std::move(out), spread(lin->nonzero, tangents)};
 }
 
-Tangents jit_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents jit_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                       const Params& params) {
   std::vector<bool> is_linear;
   Arrays args;
   for (const auto& a : x) {
@@ -187,8 +186,8 @@ constinit const Primitive eval_jaxpr_p{.name = "eval_jaxpr",
 namespace {
 // C++ numbers next to f64 operands are passed as f64: an f32 argument would round them.
 Arrays with_wide_numbers(Arrays args) {
-  const bool is_wide = std::any_of(args.begin(), args.end(),
-                                   [](const Array& a) { return a.dtype() == Dtype::f64; });
+  const bool is_wide =
+      std::any_of(args.begin(), args.end(), [](const Array& a) { return a.dtype() == Dtype::f64; });
   for (Array& a : args) {
     if (!is_wide || !content(a).number() || a.type() != Type{Dtype::f32, {}, true}) continue;
     a = make_number(convert_literal(*content(a).number(), Dtype::f64, true));

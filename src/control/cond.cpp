@@ -49,7 +49,8 @@ ProgramPtr with_all_residuals(const Program& known, std::size_t outputs, const T
     for (std::size_t r = 0; r < mine.size(); ++r) out[outputs + mine[r]] = all[outputs + r];
     return out;
   };
-  return trace(body, known.in_types(), {.transform = "linearize", .name = known.name, .body = true}).program;
+  return trace(body, known.in_types(), {.transform = "linearize", .name = known.name, .body = true})
+      .program;
 }
 ProgramPtr taking_all_residuals(const Program& linear, const Types& slots,
                                 const std::vector<std::size_t>& mine) {
@@ -57,7 +58,8 @@ ProgramPtr taking_all_residuals(const Program& linear, const Types& slots,
   std::vector<Var> in;
   for (const Type& t : slots) in.push_back(p->fresh(t));
   for (std::size_t r = 0; r < mine.size(); ++r) in[mine[r]] = linear.in[r];
-  in.insert(in.end(), linear.in.begin() + static_cast<std::ptrdiff_t>(mine.size()), linear.in.end());
+  in.insert(in.end(), linear.in.begin() + static_cast<std::ptrdiff_t>(mine.size()),
+            linear.in.end());
   p->in = std::move(in);
   return p;
 }
@@ -91,8 +93,8 @@ Types cond_type(const Types& in, const Params& params) {
       same = out[k].dtype == other[k].dtype && out[k].shape == other[k].shape;
     }
     if (!same) {
-      fail<TypeError>("cond: all branches must return the same types, got ", join(out, ", "), " and ",
-                      join(other, ", "));
+      fail<TypeError>("cond: all branches must return the same types, got ", join(out, ", "),
+                      " and ", join(other, ", "));
     }
   }
   return out;
@@ -108,14 +110,16 @@ Arrays cond_eval(const Arrays& x, const Params& params, const Types&) {
 Duals cond_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const std::vector<bool> active = rest(nonzero_mask(dx));
   std::vector<bool> nonzero;
-  for (const ProgramPtr& b : branches_of(params)) merge(nonzero, jvp_program(*b, active)->nonzero_out);
+  for (const ProgramPtr& b : branches_of(params))
+    merge(nonzero, jvp_program(*b, active)->nonzero_out);
   Programs branches;
   for (const ProgramPtr& b : branches_of(params)) {
     const auto j = jvp_program(*b, active, nonzero);
     if (!j->consts.empty()) {
-      fail_with_hint<RuleError>("pass the array as an argument",
-                                "cond: a custom rule inside a branch must not close over arrays, got ",
-                                j->consts[0].type());
+      fail_with_hint<RuleError>(
+          "pass the array as an argument",
+          "cond: a custom rule inside a branch must not close over arrays, got ",
+          j->consts[0].type());
     }
     branches.push_back(j->program);
   }
@@ -139,9 +143,10 @@ LinearizedBranches linearize_branches(const Programs& branches, const std::vecto
   for (const ProgramPtr& b : branches) {
     lins.push_back(linearize_program(*b, active, result.nonzero, no_forward));
     if (!lins.back()->consts.empty()) {
-      fail_with_hint<RuleError>("pass the array as an argument",
-                                "cond: a custom rule inside a branch must not close over arrays, got ",
-                                lins.back()->consts[0].type());
+      fail_with_hint<RuleError>(
+          "pass the array as an argument",
+          "cond: a custom rule inside a branch must not close over arrays, got ",
+          lins.back()->consts[0].type());
     }
     const Types out = lins.back()->known->out_types();
     residuals.emplace_back(out.begin() + static_cast<std::ptrdiff_t>(b->out.size()), out.end());
@@ -166,7 +171,8 @@ Duals cond_linearize(const Arrays& x, const Tangents& dx, const Params& params) 
   return {slice_of(out, 0, outputs), spread(lin.nonzero, tangents)};
 }
 
-Tangents cond_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents cond_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                        const Params& params) {
   if (!x[0]) fail<RuleError>("cond: not linear in the index, got a linear index");
   std::vector<bool> is_linear;
   Arrays args{*x[0]};
@@ -202,7 +208,8 @@ Array select_rows(const Array& index, const Arrays& cases) {
 }
 
 // A mapped index: run every branch and choose per element.
-Batched batch_by_select(const Programs& branches, const Arrays& x, const Axes& axes, std::int64_t n) {
+Batched batch_by_select(const Programs& branches, const Arrays& x, const Axes& axes,
+                        std::int64_t n) {
   Arrays front;
   for (std::size_t i = 0; i < x.size(); ++i) front.push_back(axis_at(x[i], axes[i], 0, n));
   const Axes all(x.size() - 1, Axis(0));
@@ -270,7 +277,7 @@ std::optional<Equation> cond_dce(const Program&, const Equation& e, const std::v
 }
 
 constexpr ParamRule cond_rules[] = {{"branches", form::programs},
-                                     {"branches_platforms", form::text, absent}};
+                                    {"branches_platforms", form::text, absent}};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ ProgramPtr with_all_residuals(const Program& known, std::size_t outputs, const T
 ProgramPtr taking_all_residuals(const Program& linear, const Types& slots,
                                 const std::vector<std::size_t>& mine);
 
-void cond_partial_eval(const Equation& e, Split& s);   // branch_split.cpp
+void cond_partial_eval(const Equation& e, Split& s);  // branch_split.cpp
 void while_partial_eval(const Equation& e, Split& s);
 
 }  // namespace reprise

@@ -29,8 +29,9 @@ void check_rule_output(const char* rule, const Arrays& got, const Types& wanted)
   if (match) return;
   Types types;
   for (const Array& a : got) types.push_back(a.type());
-  fail<TypeError>("custom_jvp: the ", rule, " of the rule must have the types of the function, got ",
-                  join(types, ", "), " for ", join(wanted, ", "));
+  fail<TypeError>("custom_jvp: the ", rule,
+                  " of the rule must have the types of the function, got ", join(types, ", "),
+                  " for ", join(wanted, ", "));
 }
 
 using RuleResult = std::pair<Arrays, Arrays>;
@@ -60,7 +61,8 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t i = 0; i < consts; ++i) {
     if (dx[i]) {
       fail_with_hint<TraceError>("pass the value as an argument of the function",
-                                 "custom_jvp: a closed-over value has no derivative, got ", x[i].type());
+                                 "custom_jvp: a closed-over value has no derivative, got ",
+                                 x[i].type());
     }
   }
   const Arrays args = slice_of(x, consts, x.size());
@@ -68,7 +70,8 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t i = consts; i < x.size(); ++i) {
     tangents.push_back(dx[i] ? *dx[i] : instantiate_zeros(x[i].type()));
   }
-  auto [y, dy] = in_derivation() ? run_traced(*rule, args, tangents) : run_here(*rule, args, tangents);
+  auto [y, dy] =
+      in_derivation() ? run_traced(*rule, args, tangents) : run_here(*rule, args, tangents);
   const Types out = body_of(params)->out_types();
   check_rule_output("result", y, out);
   Types tangent_out;
@@ -78,7 +81,8 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 }
 
 // A call on tangents has no more use for its rule: its body is transposed in its place.
-Tangents call_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents call_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                        const Params& params) {
   Tangents back = backward(*body_of(params), x, ct);
   Tangents result(in.size());
   std::size_t next = 0;
@@ -128,10 +132,10 @@ std::vector<Param> printed(const Params& params) {
 }
 
 constexpr ParamRule jvp_call_rules[] = {{"call_jaxpr", form::program},
-                               {"jvp", form::text | form::object, "jvp"},
-                               {"name", form::text, "f"},
-                               {"num_consts", form::integer, "0"},
-                               {"symbolic_zeros", form::flag, "False"}};
+                                        {"jvp", form::text | form::object, "jvp"},
+                                        {"name", form::text, "f"},
+                                        {"num_consts", form::integer, "0"},
+                                        {"symbolic_zeros", form::flag, "False"}};
 
 }  // namespace
 

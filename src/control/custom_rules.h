@@ -1,9 +1,9 @@
 // Functions with derivative rules of their own.
 #pragma once
 
-#include <functional>
-
 #include "program/trace.h"
+
+#include <functional>
 
 namespace reprise {
 

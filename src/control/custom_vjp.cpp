@@ -2,15 +2,15 @@
 //
 //   differentiated:  x -> fwd -> (y, res)      custom_lin: (res, ẋ) -> ẏ, which only transposes:
 //   transposed:      (res, ȳ) -> bwd -> x̄
-#include <algorithm>
-#include <mutex>
-
 #include "control/body.h"
 #include "control/custom_rules.h"
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
 #include "transform/vmap.h"
+
+#include <algorithm>
+#include <mutex>
 
 namespace reprise {
 namespace {
@@ -22,7 +22,9 @@ struct TypesParam : OpaqueParam {
   explicit TypesParam(Types t) : types(std::move(t)) {}
   Types types;
   std::string text() const override { return "[" + join(types, ", ") + "]"; }
-  bool equal(const OpaqueParam& other) const override { return types == static_cast<const TypesParam&>(other).types; }
+  bool equal(const OpaqueParam& other) const override {
+    return types == static_cast<const TypesParam&>(other).types;
+  }
 };
 struct BoolsParam : OpaqueParam {
   explicit BoolsParam(std::vector<bool> v) : values(std::move(v)) {}
@@ -49,7 +51,8 @@ Duals call_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t i = 0; i < consts; ++i) {
     if (dx[i]) {
       fail_with_hint<TraceError>("pass the value as an argument of the function",
-                                 "custom_vjp: a closed-over value has no derivative, got ", x[i].type());
+                                 "custom_vjp: a closed-over value has no derivative, got ",
+                                 x[i].type());
     }
   }
   auto [y, residuals] = [&] {
@@ -86,12 +89,14 @@ Types lin_type(const Types& in, const Params& params) {
   return params.get_opaque<TypesParam>("out_avals")->types;
 }
 Arrays lin_eval(const Arrays&, const Params&, const Types&) {
-  fail_with_hint<TypeError>("use grad or vjp, or give the function a custom_jvp rule",
-                            "custom_vjp: forward-mode differentiation is not possible, got jvp of a "
-                            "function with custom_vjp");
+  fail_with_hint<TypeError>(
+      "use grad or vjp, or give the function a custom_jvp rule",
+      "custom_vjp: forward-mode differentiation is not possible, got jvp of a "
+      "function with custom_vjp");
 }
 
-Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                       const Params& params) {
   const auto bwd = rule_of<BwdRule>("custom_vjp", params, "bwd");
   const auto residual_count = static_cast<std::size_t>(params.get<std::int64_t>("num_res"));
   const std::vector<bool>& zeros = params.get_opaque<BoolsParam>("in_zeros")->values;
@@ -104,8 +109,8 @@ Tangents lin_transpose(const Tangents& ct, const Primals& x, const Types& in, co
     return bwd->run(residuals, cts);
   }();
   if (back.size() != zeros.size()) {
-    fail<TypeError>("custom_vjp: bwd must return one cotangent per argument, got ", back.size(), " for ",
-                    zeros.size());
+    fail<TypeError>("custom_vjp: bwd must return one cotangent per argument, got ", back.size(),
+                    " for ", zeros.size());
   }
   Tangents result(in.size());
   std::size_t linear = residual_count;
@@ -160,8 +165,8 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
   const auto fwd = rule_of<FwdRule>("custom_vjp", params, "fwd");
   const auto bwd = rule_of<BwdRule>("custom_vjp", params, "bwd");
   const std::size_t consts = num_consts(params), outputs = body_of(params)->out.size();
-  const auto b = batched_program(*body_of(params), axes, n, OutAxes::front,
-                                 std::vector<bool>(outputs, true));
+  const auto b =
+      batched_program(*body_of(params), axes, n, OutAxes::front, std::vector<bool>(outputs, true));
   const Axes arg_axes(axes.begin() + static_cast<std::ptrdiff_t>(consts), axes.end());
   Types in = body_of(params)->in_types();
   in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(consts));
@@ -178,12 +183,15 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
   };
   auto run_bwd = [=](const Arrays& residuals, const Arrays& cts) {
     const std::size_t split = residuals.size();
-    auto both = [&](const Arrays& a) { return bwd->run(slice_of(a, 0, split), slice_of(a, split, a.size())); };
+    auto both = [&](const Arrays& a) {
+      return bwd->run(slice_of(a, 0, split), slice_of(a, split, a.size()));
+    };
     const Arrays args = concat(residuals, cts);
     Axes mapped = residual_axes->get();
     mapped.resize(args.size(), Axis(0));  // cotangents
     Batched back = run_mapped(both, unmapped_types(args, mapped), args, mapped, n);
-    for (std::size_t i = 0; i < back.out.size(); ++i) {  // an argument shared by all collects the sum
+    // an argument shared by all collects the sum
+    for (std::size_t i = 0; i < back.out.size(); ++i) {
       Array& ct = back.out[i];
       if (!is_floating(ct.dtype())) continue;
       ct = axis_at(ct, back.axes[i], arg_axes[i].value_or(0), n);
@@ -210,8 +218,7 @@ std::vector<Param> printed_lin(const Params& params) {
   return out;
 }
 Params parsed_lin(const Params& printed, const Types&, const Types& out) {
-  const std::optional<std::vector<bool>> zeros =
-      parse_flags(printed.get<std::string>("in_zeros"));
+  const std::optional<std::vector<bool>> zeros = parse_flags(printed.get<std::string>("in_zeros"));
   if (!zeros) {
     fail<TypeError>("custom_lin: in_zeros must be a list of flags, got ",
                     printed.get<std::string>("in_zeros"));
@@ -220,12 +227,10 @@ Params parsed_lin(const Params& printed, const Types&, const Types& out) {
       .with("in_zeros", OpaquePtr(std::make_shared<const BoolsParam>(*zeros)));
 }
 
-constexpr ParamRule vjp_call_rules[] = {{"bwd", form::text | form::object, "bwd"},
-                                    {"call_jaxpr", form::program},
-                                    {"fwd", form::text | form::object, "fwd"},
-                                    {"name", form::text, "f"},
-                                    {"num_consts", form::integer, "0"},
-                                    {"symbolic_zeros", form::flag, "False"}};
+constexpr ParamRule vjp_call_rules[] = {
+    {"bwd", form::text | form::object, "bwd"}, {"call_jaxpr", form::program},
+    {"fwd", form::text | form::object, "fwd"}, {"name", form::text, "f"},
+    {"num_consts", form::integer, "0"},        {"symbolic_zeros", form::flag, "False"}};
 constexpr ParamRule lin_rules[] = {{"bwd", form::text | form::object, "bwd"},
                                    {"in_zeros", form::object},
                                    {"num_res", form::integer},

@@ -1,9 +1,6 @@
 // The scan primitive: types, evaluation, forward derivative, batching, dead code.
 #include "control/scan.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "control/body.h"
 #include "control/records.h"
 #include "control/scan_linear.h"
@@ -11,6 +8,9 @@
 #include "transform/dce.h"
 #include "transform/jvp.h"
 #include "transform/vmap.h"
+
+#include <algorithm>
+#include <cstring>
 
 namespace reprise {
 namespace {
@@ -20,12 +20,14 @@ const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>(
 // Counts that a program read from text may have wrong.
 void check_shape(const Types& in, const Params& params) {
   const Program& body = *body_of(params);
-  const auto consts = params.get<std::int64_t>("num_consts"), carry = params.get<std::int64_t>("num_carry");
-  const auto operands = static_cast<std::int64_t>(in.size()), outputs = static_cast<std::int64_t>(body.out.size());
-  if (consts < 0 || carry < 0 || carry > outputs || consts > operands || carry > operands - consts ||
-      params.get<std::int64_t>("length") < 0) {
-    fail<TypeError>("scan: the counts do not fit, got ", consts, " constants and ", carry, " carries of ",
-                    operands, " operands and ", outputs, " results");
+  const auto consts = params.get<std::int64_t>("num_consts"),
+             carry = params.get<std::int64_t>("num_carry");
+  const auto operands = static_cast<std::int64_t>(in.size()),
+             outputs = static_cast<std::int64_t>(body.out.size());
+  if (consts < 0 || carry < 0 || carry > outputs || consts > operands ||
+      carry > operands - consts || params.get<std::int64_t>("length") < 0) {
+    fail<TypeError>("scan: the counts do not fit, got ", consts, " constants and ", carry,
+                    " carries of ", operands, " operands and ", outputs, " results");
   }
 }
 
@@ -47,7 +49,8 @@ Types scan_type(const Types& in, const Params& params) {
   for (std::size_t k = 0; k < s.carry; ++k) {
     const Type& carry = in[s.consts + k];
     if (carry.shape != out[k].shape || carry.dtype != out[k].dtype) {
-      fail<TypeError>("scan: the carry must keep its type, got ", carry, " in and ", out[k], " out");
+      fail<TypeError>("scan: the carry must keep its type, got ", carry, " in and ", out[k],
+                      " out");
     }
   }
   for (std::size_t k = s.carry; k < out.size(); ++k) out[k] = stacked(out[k], s.length);
@@ -70,7 +73,8 @@ Arrays scan_eval(const Arrays& x, const Params& params, const Types& out) {
       const Array& value = y[s.carry + k];
       const std::size_t bytes = value.nbytes();
       if (bytes == 0) continue;
-      std::memcpy(ys[k].bytes() + static_cast<std::size_t>(i) * bytes, content(value).elements, bytes);
+      std::memcpy(ys[k].bytes() + static_cast<std::size_t>(i) * bytes, content(value).elements,
+                  bytes);
     }
     carry = slice_of(y, 0, s.carry);
   }
@@ -80,7 +84,8 @@ Arrays scan_eval(const Arrays& x, const Params& params, const Types& out) {
 
 template <class T>
 std::vector<T> part(const std::vector<T>& v, std::size_t begin, std::size_t end) {
-  return {v.begin() + static_cast<std::ptrdiff_t>(begin), v.begin() + static_cast<std::ptrdiff_t>(end)};
+  return {v.begin() + static_cast<std::ptrdiff_t>(begin),
+          v.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
 Duals scan_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
@@ -89,7 +94,8 @@ Duals scan_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const Arrays out = bind_scan(j.shape, j.body, j.args);
   Duals result;
   result.out = concat(slice_of(out, 0, carry), slice_of(out, j.shape.carry, j.shape.carry + ys));
-  const Arrays dots = concat(slice_of(out, carry, j.shape.carry), slice_of(out, j.shape.carry + ys, out.size()));
+  const Arrays dots =
+      concat(slice_of(out, carry, j.shape.carry), slice_of(out, j.shape.carry + ys, out.size()));
   result.tangents = spread(j.nonzero, dots);
   return result;
 }
@@ -164,7 +170,8 @@ Array row(const Array& stacked, std::int64_t i) {
   NewArray out(type);
   const std::size_t bytes = static_cast<std::size_t>(out.size()) * itemsize(type.dtype);
   if (bytes > 0) {
-    std::memcpy(out.bytes(), content(stacked).elements + static_cast<std::size_t>(i) * bytes, bytes);
+    std::memcpy(out.bytes(), content(stacked).elements + static_cast<std::size_t>(i) * bytes,
+                bytes);
   }
   return std::move(out).finish();
 }
@@ -212,17 +219,17 @@ JvpScan jvp_scan(const Arrays& x, const Tangents& dx, const Params& params) {
   for (std::size_t k = 0; k < counts[1]; ++k) out_order.push_back(out_dot++);
   for (std::size_t k = 0; k < ys; ++k) out_order.push_back(s.carry + k);
   while (out_order.size() < j->program->out.size()) out_order.push_back(out_dot++);
-  const auto rearranged = derive<ProgramPtr>(*j->program, str("scan_jvp", s.consts, ",", s.carry), [&] {
-    return permute_outputs(*permute_inputs(*j->program, order), out_order);
-  });
+  const auto rearranged = derive<ProgramPtr>(
+      *j->program, str("scan_jvp", s.consts, ",", s.carry),
+      [&] { return permute_outputs(*permute_inputs(*j->program, order), out_order); });
   ScanShape shape = s;
   shape.consts = extra + s.consts + counts[0];
   shape.carry = s.carry + counts[1];
   return {shape, *rearranged, std::move(args), j->nonzero_out};
 }
 
-BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t carry, std::vector<bool> mapped,
-                         std::int64_t n) {
+BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t carry,
+                         std::vector<bool> mapped, std::int64_t n) {
   for (;;) {
     Axes in_axes;
     for (bool m : mapped) in_axes.push_back(m ? Axis(0) : std::nullopt);
@@ -241,9 +248,12 @@ BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t ca
 
 ScanShape scan_shape(const Params& p) {
   return {static_cast<std::size_t>(p.get<std::int64_t>("num_consts")),
-          static_cast<std::size_t>(p.get<std::int64_t>("num_carry")), p.get<std::int64_t>("length"),
-          p.get<bool>("reverse"), p.get<std::int64_t>("unroll"),
-          count_or_none(p, "checkpoints"), count_or_none(p, "disk_checkpoints")};
+          static_cast<std::size_t>(p.get<std::int64_t>("num_carry")),
+          p.get<std::int64_t>("length"),
+          p.get<bool>("reverse"),
+          p.get<std::int64_t>("unroll"),
+          count_or_none(p, "checkpoints"),
+          count_or_none(p, "disk_checkpoints")};
 }
 
 Params scan_params(const ScanShape& s, const ProgramPtr& body) {
@@ -282,25 +292,27 @@ Params scan_parsed(const Params& printed, const Types& in, const Types& out) {
     ++carry;
   }
   while (scanned < std::min(in.size(), body.in.size()) &&
-         in[in.size() - 1 - scanned].ndim() != body.type(body.in[body.in.size() - 1 - scanned]).ndim()) {
+         in[in.size() - 1 - scanned].ndim() !=
+             body.type(body.in[body.in.size() - 1 - scanned]).ndim()) {
     ++scanned;
   }
-  const auto consts = static_cast<std::int64_t>(in.size()) - static_cast<std::int64_t>(carry + scanned);
+  const auto consts =
+      static_cast<std::int64_t>(in.size()) - static_cast<std::int64_t>(carry + scanned);
   return printed.with("num_carry", static_cast<std::int64_t>(carry)).with("num_consts", consts);
 }
 
 constexpr ParamRule scan_rules[] = {{"_split_transpose", form::flag, unused},
-                                     {"checkpoints", form::integer, absent},
-                                     {"disk_checkpoints", form::integer, absent},
-                                     {"ft_in", form::text, unused},
-                                     {"ft_out", form::text, unused},
-                                     {"jaxpr", form::program},
-                                     {"length", form::integer},
-                                     {"linear", form::text, unused},
-                                     {"num_carry", form::integer, completed},
-                                     {"num_consts", form::integer, completed},
-                                     {"reverse", form::flag, "False"},
-                                     {"unroll", form::integer, "1"}};
+                                    {"checkpoints", form::integer, absent},
+                                    {"disk_checkpoints", form::integer, absent},
+                                    {"ft_in", form::text, unused},
+                                    {"ft_out", form::text, unused},
+                                    {"jaxpr", form::program},
+                                    {"length", form::integer},
+                                    {"linear", form::text, unused},
+                                    {"num_carry", form::integer, completed},
+                                    {"num_consts", form::integer, completed},
+                                    {"reverse", form::flag, "False"},
+                                    {"unroll", form::integer, "1"}};
 
 }  // namespace
 

@@ -14,7 +14,8 @@ struct ScanShape {  // how operands and results of a scan divide
   std::int64_t length = 0;
   bool reverse = false;
   std::int64_t unroll = 1;
-  std::int64_t checkpoints = 0;  // carries that reverse mode keeps; 0: all that its steps need, stacked
+  // carries that reverse mode keeps; 0: all that its steps need, stacked
+  std::int64_t checkpoints = 0;
   std::int64_t disk_checkpoints = 0;  // and so many more on disk
 };
 ScanShape scan_shape(const Params&);
@@ -26,7 +27,8 @@ Type sliced(Type);
 Type stacked(Type, std::int64_t length);
 Array row(const Array& stacked, std::int64_t i);
 
-// (consts, carry, xs) of a loop and their tangents as a loop; a carry that starts as a symbolic zero may become nonzero.
+// (consts, carry, xs) of a loop and their tangents as a loop; a carry that starts as a symbolic
+// zero may become nonzero.
 struct JvpScan {
   ScanShape shape;
   ProgramPtr body;  // (consts, dconsts, carry, dcarry, xs, dxs) -> (carry, dcarry, ys, dys)
@@ -35,13 +37,14 @@ struct JvpScan {
 };
 JvpScan jvp_scan(const Arrays& x, const Tangents& dx, const Params& params);
 
-// A loop body for mapped operands: which are mapped once the carries have settled, in front everywhere.
+// A loop body for mapped operands: which are mapped once the carries have settled, in front
+// everywhere.
 struct BatchedLoop {
   std::shared_ptr<const BatchedProgram> body;
   std::vector<bool> mapped;
 };
-BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t carry, std::vector<bool> mapped,
-                         std::int64_t n);
+BatchedLoop batched_loop(const Program& body, std::size_t consts, std::size_t carry,
+                         std::vector<bool> mapped, std::int64_t n);
 
 // A copy of the program with inputs / outputs in another order.
 ProgramPtr permute_inputs(const Program&, const std::vector<std::size_t>& order);

@@ -4,8 +4,6 @@
 //         linear scan: (constant residuals, dconsts, dinit, dxs, stacked residuals) -> (dcarry, dys)
 #include "control/scan_linear.h"
 
-#include <algorithm>
-
 #include "control/body.h"
 #include "control/checkpointed.h"
 #include "control/records.h"
@@ -17,9 +15,10 @@
 #include "transform/jvp.h"
 #include "transform/transpose.h"
 
+#include <algorithm>
+
 namespace reprise {
 namespace {
-
 
 // The linearized body for the smallest set of carries that can be nonzero.
 std::shared_ptr<const LinearizedProgram> linearize_body(const Program& body, const ScanShape& s,
@@ -50,7 +49,8 @@ void drop_unread(Program& p) {
   std::vector<Equation> kept;
   for (std::size_t i = p.eqns.size(); i-- > 0;) {
     Equation& e = p.eqns[i];
-    const bool is_read = std::any_of(e.out.begin(), e.out.end(), [&](Var v) { return read[static_cast<std::size_t>(v)]; });
+    const bool is_read = std::any_of(e.out.begin(), e.out.end(),
+                                     [&](Var v) { return read[static_cast<std::size_t>(v)]; });
     if (!is_read && !effect_of(e).is_kept) continue;
     std::for_each(e.in.begin(), e.in.end(), mark);
     kept.push_back(std::move(e));
@@ -140,8 +140,9 @@ Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params) 
     linear.carry += i >= s.consts && i < s.consts + s.carry ? 1 : 0;
   }
   order.insert(order.end(), stacked_order.begin(), stacked_order.end());
-  const auto linear_body = derive<ProgramPtr>(
-      *lin->linear, str("scan_linear", s.consts, ",", s.carry), [&] { return permute_inputs(*lin->linear, order); });
+  const auto linear_body =
+      derive<ProgramPtr>(*lin->linear, str("scan_linear", s.consts, ",", s.carry),
+                         [&] { return permute_inputs(*lin->linear, order); });
   const Arrays tangents = bind_scan(linear, *linear_body, concat(args, stacked));
   out.resize(body.out.size());
   return {std::move(out), spread(lin->nonzero, tangents)};
@@ -164,17 +165,20 @@ Program with_settled_carry(const Program& body, const ScanShape& s) {
 // Binders of the linear scan: [constant residuals, dconsts, dcarry, dxs, stacked residuals].
 // Transposed: consts [constant residuals], carry [ct of consts, ct carry], xs [ct ys, stacked
 // residuals]; results: ct of consts, ct carry, ct of xs.
-Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                        const Params& params) {
   const ScanShape s = scan_shape(params);
   const Program& body = *params.get<ProgramPtr>("jaxpr");
   const Types body_in = body.in_types(), body_out = body.out_types();
   std::vector<bool> linear;
   const std::size_t split = s.consts + s.carry;
   // A carry whose tangent starts as zero is linear too.
-  for (std::size_t i = 0; i < x.size(); ++i) linear.push_back(!x[i] || (i >= s.consts && i < split));
+  for (std::size_t i = 0; i < x.size(); ++i)
+    linear.push_back(!x[i] || (i >= s.consts && i < split));
   const auto count = [&](std::size_t b, std::size_t e) {
     return static_cast<std::size_t>(std::count(linear.begin() + static_cast<std::ptrdiff_t>(b),
-                                               linear.begin() + static_cast<std::ptrdiff_t>(e), true));
+                                               linear.begin() + static_cast<std::ptrdiff_t>(e),
+                                               true));
   };
   const std::size_t dconsts = count(0, s.consts), dcarry = count(s.consts, split);
   Arrays args;
@@ -188,7 +192,8 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, c
   }
   const std::size_t residuals = args.size();
   Arrays ct_carry;
-  for (std::size_t k = 0; k < s.carry; ++k) ct_carry.push_back(ct[k] ? *ct[k] : lax::zeros(body_out[k]));
+  for (std::size_t k = 0; k < s.carry; ++k)
+    ct_carry.push_back(ct[k] ? *ct[k] : lax::zeros(body_out[k]));
   for (std::size_t i = 0; i < s.consts; ++i) {
     if (linear[i]) take(lax::zeros(in[i]), body_in[i]);
   }
@@ -201,7 +206,8 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, c
   for (std::size_t i = split; i < x.size(); ++i) {
     if (!linear[i]) take(*x[i], body_in[i]);
   }
-  const std::string key = mask_key(str("scan_transpose", s.consts, ",", s.carry), linear) + mask_key("/", given);
+  const std::string key =
+      mask_key(str("scan_transpose", s.consts, ",", s.carry), linear) + mask_key("/", given);
   const auto transposed = derive<Traced>(body, key, [&] {
     const Program settled = with_settled_carry(body, s);
     auto step = [&](const Arrays& a) {
@@ -218,7 +224,8 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, c
       initial.resize(count(0, x.size()));
       for (bool g : given) cts.push_back(g ? Tangent(a[next++]) : std::nullopt);
       Arrays out;
-      const Tangents back = backward(settled, std::move(primals), std::move(cts), std::move(initial));
+      const Tangents back =
+          backward(settled, std::move(primals), std::move(cts), std::move(initial));
       std::size_t input = 0;
       for (std::size_t k = 0; k < back.size(); ++k, ++input) {
         while (!linear[input]) ++input;

@@ -18,6 +18,7 @@ HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t pri
 
 Duals scan_linearize(const Arrays& x, const Tangents& dx, const Params& params);
 void scan_partial_eval(const Equation& e, Split& s);  // scan_split.cpp
-Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params);
+Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                        const Params& params);
 
 }  // namespace reprise

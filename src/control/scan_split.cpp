@@ -1,6 +1,4 @@
 // Splitting a scan between what is known now and what comes later.
-#include <algorithm>
-
 #include "control/body.h"
 #include "control/checkpointed.h"
 #include "control/records.h"
@@ -8,6 +6,8 @@
 #include "control/scan_linear.h"
 #include "program/effects.h"
 #include "transform/partial_eval.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -18,7 +18,8 @@ struct ScanSplit {
 };
 
 // A known carry that becomes unknown in the body is unknown from the start.
-ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bool> unknown, const Split& s) {
+ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bool> unknown,
+                     const Split& s) {
   for (;;) {
     SplitOutputs outputs;
     outputs.all_available = s.mode() == SplitMode::by_policy;
@@ -41,7 +42,8 @@ ScanSplit split_body(const Program& body, const ScanShape& shape, std::vector<bo
 
 std::size_t count_known(const std::vector<bool>& unknown, std::size_t begin, std::size_t end) {
   return static_cast<std::size_t>(std::count(unknown.begin() + static_cast<std::ptrdiff_t>(begin),
-                                             unknown.begin() + static_cast<std::ptrdiff_t>(end), false));
+                                             unknown.begin() + static_cast<std::ptrdiff_t>(end),
+                                             false));
 }
 
 // What is known runs as a call around the invariant part and the known loop; the whole loop is
@@ -69,12 +71,14 @@ void split_by_policy(const Equation& e, Split& s) {
   }
   auto known = [&](const Arrays& args) {
     const Arrays outside = eval(*plan.outside, slice_of(args, 0, known_consts));
-    const Arrays loop_args = concat(slice_of(outside, 0, plan.needed), slice_of(args, known_consts, args.size()));
+    const Arrays loop_args =
+        concat(slice_of(outside, 0, plan.needed), slice_of(args, known_consts, args.size()));
     const Arrays loop = bind_scan(known_shape, plan.loop, loop_args);
     return concat(slice_of(outside, plan.needed, outside.size()), loop);
   };
   const AtEquation at(e.at, e.phase);
-  const Traced traced = trace(known, known_types, {.transform = "checkpoint", .name = body.name, .body = true});
+  const Traced traced =
+      trace(known, known_types, {.transform = "checkpoint", .name = body.name, .body = true});
 
   Equation call{&closed_call_p, {{"call_jaxpr", traced.program}}, known_in, {}, e.at, e.phase};
   std::vector<Var> constant, per_step;
@@ -101,7 +105,9 @@ void split_by_policy(const Equation& e, Split& s) {
   order.insert(order.end(), moved.begin(), moved.end());
   ScanShape staged_shape = shape;
   staged_shape.consts += constant.size();
-  Equation staged{&scan_p, scan_params(staged_shape, permute_inputs(parts.body.staged, order)), {}, e.out, e.at, e.phase};
+  Equation staged{&scan_p, scan_params(staged_shape, permute_inputs(parts.body.staged, order)),
+                  {},      e.out,
+                  e.at,    e.phase};
   for (Var v : constant) staged.in.push_back(Atom::of(v));
   for (const Atom& a : e.in) {
     if (!s.is_available(a)) s.save(a.var);
@@ -118,14 +124,16 @@ void split_once(const Equation& e, Split& s) {
   const Program& body = *e.params.get<ProgramPtr>("jaxpr");
   const ScanSplit parts = split_body(body, shape, s.unknown_mask(e.in), s);
   const std::vector<bool>& unknown = parts.unknown_in;
-  if (shape.checkpoints > 0) return split_checkpointed_scan(e, s, parts.body.known, unknown, parts.body.unknown_out);
+  if (shape.checkpoints > 0)
+    return split_checkpointed_scan(e, s, parts.body.known, unknown, parts.body.unknown_out);
   const std::size_t split_at = shape.consts + shape.carry, residuals = parts.body.residuals;
 
   // Residuals that are constants or scanned inputs come straight from the operands.
   std::vector<std::optional<std::size_t>> from(residuals);
   Program known = parts.body.known;
   const std::size_t known_outputs = known.out.size() - residuals;
-  std::vector<Atom> out(known.out.begin(), known.out.begin() + static_cast<std::ptrdiff_t>(known_outputs));
+  std::vector<Atom> out(known.out.begin(),
+                        known.out.begin() + static_cast<std::ptrdiff_t>(known_outputs));
   for (std::size_t r = 0; r < residuals; ++r) {
     const Var v = known.out[known_outputs + r].var;
     for (std::size_t i = 0; i < body.in.size(); ++i) {
@@ -203,8 +211,10 @@ void scan_partial_eval(const Equation& e, Split& s) {
   if (s.mode() == SplitMode::by_policy) return split_by_policy(e, s);
   const std::vector<bool> unknown = s.unknown_mask(e.in);
   const bool any = std::any_of(unknown.begin(), unknown.end(), [](bool u) { return u; });
-  if (any) split_once(e, s);
-  else s.split_plain(e);
+  if (any)
+    split_once(e, s);
+  else
+    s.split_plain(e);
 }
 
 }  // namespace reprise

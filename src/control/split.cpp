@@ -110,7 +110,8 @@ class Splitter {
     for (Atom& a : e.in) a = read(a);
     const bool none =
         std::none_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
-    const bool all = std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
+    const bool all =
+        std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_known(a); });
     if (effect_of(e).is_any()) {  // it happens at every step
       record(std::move(e), false);
     } else if (e.prim->partial_eval && e.prim != &jit_p) {

@@ -3,8 +3,6 @@
 //   while: (cond consts, body consts, init) -> carry
 #include "control/while.h"
 
-#include <algorithm>
-
 #include "control/body.h"
 #include "control/checkpointed.h"
 #include "control/cond.h"
@@ -13,13 +11,17 @@
 #include "transform/jvp.h"
 #include "transform/vmap.h"
 
+#include <algorithm>
+
 namespace reprise {
 
 WhileLoop loop_of(const Params& p) {
-  return {p.get<ProgramPtr>("cond_jaxpr"), p.get<ProgramPtr>("body_jaxpr"),
+  return {p.get<ProgramPtr>("cond_jaxpr"),
+          p.get<ProgramPtr>("body_jaxpr"),
           static_cast<std::size_t>(p.get<std::int64_t>("cond_nconsts")),
           static_cast<std::size_t>(p.get<std::int64_t>("body_nconsts")),
-          count_or_none(p, "checkpoints"), count_or_none(p, "disk_checkpoints")};
+          count_or_none(p, "checkpoints"),
+          count_or_none(p, "disk_checkpoints")};
 }
 Params while_params(const WhileLoop& l) {
   const Params params{{"body_jaxpr", l.body},
@@ -28,7 +30,9 @@ Params while_params(const WhileLoop& l) {
                       {"cond_nconsts", static_cast<std::int64_t>(l.cond_consts)}};
   return with_budget(params, l.checkpoints, l.disk_checkpoints);
 }
-Arrays bind_while(const WhileLoop& l, const Arrays& args) { return while_p.bind(args, while_params(l)); }
+Arrays bind_while(const WhileLoop& l, const Arrays& args) {
+  return while_p.bind(args, while_params(l));
+}
 
 namespace {
 
@@ -36,14 +40,16 @@ Types while_type(const Types& in, const Params& params) {
   const auto cond_consts = params.get<std::int64_t>("cond_nconsts");
   const auto body_consts = params.get<std::int64_t>("body_nconsts");
   const auto operands = static_cast<std::int64_t>(in.size());
-  if (cond_consts < 0 || body_consts < 0 || cond_consts > operands || body_consts > operands - cond_consts) {
+  if (cond_consts < 0 || body_consts < 0 || cond_consts > operands ||
+      body_consts > operands - cond_consts) {
     fail<TypeError>("while: the counts do not fit, got ", cond_consts, " and ", body_consts,
                     " constants of ", operands, " operands");
   }
   check_budget("while_loop", params, std::nullopt);
   const WhileLoop l = loop_of(params);
   Types for_cond(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
-  for_cond.insert(for_cond.end(), in.begin() + static_cast<std::ptrdiff_t>(l.first_carry()), in.end());
+  for_cond.insert(for_cond.end(), in.begin() + static_cast<std::ptrdiff_t>(l.first_carry()),
+                  in.end());
   check_operands("while", *l.cond, for_cond);
   check_operands("while", *l.body, in, l.cond_consts);
   const Types pred = l.cond->out_types();
@@ -59,8 +65,10 @@ Types while_type(const Types& in, const Params& params) {
   if (!same) fail<TypeError>("while: the carry must keep its types, got ", join(out, ", "), " out");
   const Shape& front = pred[0].shape;  // of a mapped loop: each element has a condition
   for (const Type& t : out) {
-    if (t.ndim() >= pred[0].ndim() && std::equal(front.begin(), front.end(), t.shape.begin())) continue;
-    fail<TypeError>("while: a carry must have the dimensions of the condition in front, got ", t, " for ", pred[0]);
+    if (t.ndim() >= pred[0].ndim() && std::equal(front.begin(), front.end(), t.shape.begin()))
+      continue;
+    fail<TypeError>("while: a carry must have the dimensions of the condition in front, got ", t,
+                    " for ", pred[0]);
   }
   return out;
 }
@@ -84,7 +92,8 @@ LoopJvp jvp_while(const Arrays& x, const Tangents& dx, const Params& params) {
   const WhileLoop l = loop_of(params);
   std::vector<bool> active = nonzero_mask(dx);
   const auto body_mask = [&] {
-    return std::vector<bool>(active.begin() + static_cast<std::ptrdiff_t>(l.cond_consts), active.end());
+    return std::vector<bool>(active.begin() + static_cast<std::ptrdiff_t>(l.cond_consts),
+                             active.end());
   };
   std::shared_ptr<const JvpProgram> j;
   for (bool stable = false; !stable;) {
@@ -110,7 +119,8 @@ LoopJvp jvp_while(const Arrays& x, const Tangents& dx, const Params& params) {
   result.extra_consts = extra;
   std::size_t dot = extra + inputs;
   const std::size_t bounds[3] = {0, l.body_consts, inputs};
-  WhileLoop looped{nullptr, nullptr, l.cond_consts, extra + l.body_consts, l.checkpoints, l.disk_checkpoints};
+  WhileLoop looped{nullptr,       nullptr,           l.cond_consts, extra + l.body_consts,
+                   l.checkpoints, l.disk_checkpoints};
   for (std::size_t g = 0; g < 2; ++g) {
     for (std::size_t i = bounds[g]; i < bounds[g + 1]; ++i) {
       in.push_back(j->program->in[extra + i]);
@@ -146,10 +156,13 @@ Duals while_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
 
 // The part of a differentiated body that needs no tangents, with what only the tangents would read
 // (JAX runs it too); null if a call computes a primal and a tangent at once.
-ProgramPtr primal_part(const Program& body, const std::vector<bool>& is_tangent, std::size_t carries) {
+ProgramPtr primal_part(const Program& body, const std::vector<bool>& is_tangent,
+                       std::size_t carries) {
   auto primal = std::make_shared<Program>(body);
   std::vector<bool> unknown(body.types.size());
-  auto is_unknown = [&](const Atom& a) { return a.is_var() && unknown[static_cast<std::size_t>(a.var)]; };
+  auto is_unknown = [&](const Atom& a) {
+    return a.is_var() && unknown[static_cast<std::size_t>(a.var)];
+  };
   primal->in.clear();
   for (std::size_t i = 0; i < body.in.size(); ++i) {
     if (!is_tangent[i]) primal->in.push_back(body.in[i]);
@@ -192,15 +205,18 @@ Duals while_linearize(const Arrays& x, const Tangents& dx, const Params& params)
 Tangents while_transpose(const Tangents&, const Primals&, const Types&, const Params&) {
   fail_with_hint<RuleError>(
       "give .checkpoints, or use scan, or fori_loop with C++ integers as bounds",
-      "while_loop: reverse-mode differentiation needs a known number of steps, got a while_loop or a "
+      "while_loop: reverse-mode differentiation needs a known number of steps, got a while_loop or "
+      "a "
       "fori_loop with traced bounds");
 }
 
-// The condition of a loop with checkpoints is asked once for all elements: its reversal has one length.
+// The condition of a loop with checkpoints is asked once for all elements: its reversal has one
+// length.
 Batched while_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
                     const Params& params) {
   const BatchedWhile b = batched_while(loop_of(params), x, axes, n);
-  if (b.loop.checkpoints > 0 && b.loop.is_mapped()) return {bind_with_one_predicate(b.loop, b.args), b.axes};
+  if (b.loop.checkpoints > 0 && b.loop.is_mapped())
+    return {bind_with_one_predicate(b.loop, b.args), b.axes};
   return {bind_while(b.loop, b.args), b.axes};
 }
 
@@ -211,7 +227,8 @@ BatchedWhile batched_while(const WhileLoop& l, const Arrays& x, const Axes& axes
   Axes cond_axes(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts));
   const Axes body_const_axes(axes.begin() + static_cast<std::ptrdiff_t>(l.cond_consts),
                              axes.begin() + static_cast<std::ptrdiff_t>(first));
-  std::vector<bool> mapped = mapped_mask(Axes(axes.begin() + static_cast<std::ptrdiff_t>(first), axes.end()));
+  std::vector<bool> mapped =
+      mapped_mask(Axes(axes.begin() + static_cast<std::ptrdiff_t>(first), axes.end()));
   const auto carry_axes = [&] {
     Axes a;
     for (bool m : mapped) a.push_back(m ? Axis(0) : std::nullopt);
@@ -230,7 +247,8 @@ BatchedWhile batched_while(const WhileLoop& l, const Arrays& x, const Axes& axes
   auto cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front);
   if (cond->out_axes[0] || l.is_mapped()) {  // one predicate per element: every carry is mapped
     mapped.assign(carries, true);
-    cond = batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front, {true});
+    cond =
+        batched_program(*l.cond, concat_masks(cond_axes, carry_axes()), n, OutAxes::front, {true});
   }
   const auto body = batched_program(*l.body, concat_masks(body_const_axes, carry_axes()), n,
                                     OutAxes::front, mapped);
@@ -239,19 +257,21 @@ BatchedWhile batched_while(const WhileLoop& l, const Arrays& x, const Axes& axes
   for (std::size_t k = 0; k < carries; ++k) {
     args.push_back(mapped[k] ? axis_at(x[first + k], axes[first + k], 0, n) : x[first + k]);
   }
-  WhileLoop loop{cond->program, body->program, l.cond_consts + cond->consts.size(),
-                 l.body_consts + body->consts.size(), l.checkpoints, l.disk_checkpoints};
+  WhileLoop loop{cond->program,
+                 body->program,
+                 l.cond_consts + cond->consts.size(),
+                 l.body_consts + body->consts.size(),
+                 l.checkpoints,
+                 l.disk_checkpoints};
   return {std::move(loop), std::move(args), carry_axes()};
 }
 
 namespace {
 
-constexpr ParamRule while_rules[] = {{"body_jaxpr", form::program},
-                                      {"body_nconsts", form::integer, "0"},
-                                      {"checkpoints", form::integer, absent},
-                                      {"cond_jaxpr", form::program},
-                                      {"cond_nconsts", form::integer, "0"},
-                                      {"disk_checkpoints", form::integer, absent}};
+constexpr ParamRule while_rules[] = {
+    {"body_jaxpr", form::program},          {"body_nconsts", form::integer, "0"},
+    {"checkpoints", form::integer, absent}, {"cond_jaxpr", form::program},
+    {"cond_nconsts", form::integer, "0"},   {"disk_checkpoints", form::integer, absent}};
 
 }  // namespace
 

@@ -25,7 +25,7 @@ Arrays bind_while(const WhileLoop&, const Arrays& args);
 struct LoopJvp {
   WhileLoop loop;  // its body: (consts, dconsts, carry, dcarry) -> (carry, dcarry)
   Arrays args;
-  std::vector<bool> nonzero;  // per carry
+  std::vector<bool> nonzero;     // per carry
   std::vector<bool> is_tangent;  // per input of the new body
   std::size_t extra_consts = 0;  // leading ones: arrays that custom rules close over
 };

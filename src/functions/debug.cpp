@@ -1,17 +1,18 @@
 #include "reprise/debug.h"
 
-#include <algorithm>
-
 #include "base/location.h"
 #include "ops/debug_print.h"
 #include "ops/records.h"
+
+#include <algorithm>
 
 namespace reprise::debug::detail {
 
 void print(const Format& format, std::vector<Printed> args) {
   const AtUser at(format.at);
   // By position first, then by name, as JAX orders them.
-  std::stable_sort(args.begin(), args.end(), [](const Printed& a, const Printed& b) { return a.name < b.name; });
+  std::stable_sort(args.begin(), args.end(),
+                   [](const Printed& a, const Printed& b) { return a.name < b.name; });
   Arrays values;
   std::vector<std::string> names;
   for (Printed& p : args) {

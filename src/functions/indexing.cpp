@@ -407,8 +407,8 @@ Array updated(Scatter scatter, const Array& x, const std::vector<Index>& index,
   if (has_zero(plan.shape)) return x;
   const Arrays both = promote_dtypes({x, value.array});
   if (both[0].dtype() != x.dtype()) {
-    warn(str("at: values are cut to the dtype of the array, got ", value.array.dtype(), " for ", x.dtype(),
-             "; convert them with astype, or the array if it is to hold them"));
+    warn(str("at: values are cut to the dtype of the array, got ", value.array.dtype(), " for ",
+             x.dtype(), "; convert them with astype, or the array if it is to hold them"));
   }
   Array updates = broadcast_to(both[1], plan.shape);
   updates = lax::squeeze(updates, plan.added);

@@ -1,15 +1,14 @@
 // Activation functions as jax.nn defines them: the same equations, inner calls and rules.
-#include "reprise/nn_functions.h"
-
-#include <cmath>
-#include <numbers>
-
 #include "control/call.h"
 #include "control/custom_rules.h"
 #include "functions/promote.h"
 #include "ops/lax.h"
 #include "ops/reduce.h"
+#include "reprise/nn_functions.h"
 #include "reprise/ops_math.h"
+
+#include <cmath>
+#include <numbers>
 
 namespace reprise::nn {
 namespace {
@@ -81,7 +80,8 @@ Array sigmoid(Operand x) {
 
 Array softplus(Operand x) {
   const AtUser at(x.at);
-  return jit_call1("softplus", [](const Arrays& a) { return Arrays{logaddexp(a[0], 0.0)}; }, {as_float(x)});
+  return jit_call1("softplus", [](const Arrays& a) { return Arrays{logaddexp(a[0], 0.0)}; },
+                   {as_float(x)});
 }
 
 Array log_sigmoid(Operand x) {
@@ -177,7 +177,8 @@ Array log_softmax(Operand x, std::int64_t axis) {
 
 Array one_hot(Operand x, std::int64_t num_classes, Dtype dtype, std::int64_t axis) {
   const AtUser at(x.at);
-  if (num_classes < 0) fail<TypeError>("one_hot: the number of classes must not be negative, got ", num_classes);
+  if (num_classes < 0)
+    fail<TypeError>("one_hot: the number of classes must not be negative, got ", num_classes);
   const std::int64_t a = canonical_axis("one_hot", axis, x.array.ndim() + 1);
   auto body = [=](const Arrays& args) {
     const Array spread = lax::expand_dims(args[0], {a});

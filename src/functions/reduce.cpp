@@ -48,7 +48,8 @@ Dtype sum_dtype(Dtype d) {
 
 Array total(Reduction reduce, const Array& x, const Ints& axes, bool keepdims) {
   const bool counts = x.dtype() == Dtype::bool_;
-  const Dtype dtype = counts ? index_dtype(element_count(sizes_at(x.shape(), axes))) : sum_dtype(x.dtype());
+  const Dtype dtype =
+      counts ? index_dtype(element_count(sizes_at(x.shape(), axes))) : sum_dtype(x.dtype());
   const Array wide = lax::convert(x, computing_dtype(dtype));
   const Array y = reduced(reduce, wide, axes, keepdims);
   return lax::convert(y, dtype);

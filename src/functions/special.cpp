@@ -61,7 +61,8 @@ std::pair<Arrays, Arrays> logaddexp_jvp(const Arrays& x, const Arrays& dx) {
   return {{y}, {lax::add(by_first, by_second)}};
 }
 Array call_logaddexp(const Arrays& x) {
-  static const auto& rule = *new auto(std::make_shared<const JvpRule>("_logaddexp_jvp", logaddexp_jvp));
+  static const auto& rule =
+      *new auto(std::make_shared<const JvpRule>("_logaddexp_jvp", logaddexp_jvp));
   return custom_jvp_call("logaddexp", logaddexp_body, rule, x)[0];
 }
 

@@ -63,7 +63,9 @@ Array taken(const Array& x, const Array& given, std::int64_t axis, const TakeOpt
       x, vectors,
       {.offset_dims = offset_dims, .collapsed_slice_dims = {axis}, .start_index_map = {axis}},
       slice_sizes,
-      {.mode = options.mode, .unique_indices = options.unique_indices, .fill_value = options.fill_value});
+      {.mode = options.mode,
+       .unique_indices = options.unique_indices,
+       .fill_value = options.fill_value});
 }
 
 // How each dimension of x and of the indices takes part in take_along_axis.
@@ -122,7 +124,9 @@ Array taken_along(const Array& x, const Array& given, std::int64_t axis,
   const Array vectors = lax::reshape(indices, along.vectors_shape);
   const Array squeezed = lax::squeeze(x, along.squeezed);
   return lax::gather(squeezed, vectors, along.numbers, along.slice_sizes,
-                     {.mode = options.mode, .unique_indices = options.unique_indices, .fill_value = options.fill_value});
+                     {.mode = options.mode,
+                      .unique_indices = options.unique_indices,
+                      .fill_value = options.fill_value});
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "nn/lift.h"
 
-#include <algorithm>
-
 #include "reprise/jit.h"
 #include "reprise/ops.h"
 #include "reprise/random.h"
 #include "reprise/remat.h"
+
+#include <algorithm>
 
 namespace reprise::nn::detail {
 namespace {
@@ -31,8 +31,9 @@ Scopes without_inner(const Scopes& scopes) {
       return other->frame == scope->frame && other->path.size() < scope->path.size() &&
              starts_with(scope->path, other->path);
     });
-    const bool is_known = std::any_of(result.begin(), result.end(),
-                                      [&](const ScopePtr& other) { return other->path == scope->path; });
+    const bool is_known = std::any_of(result.begin(), result.end(), [&](const ScopePtr& other) {
+      return other->path == scope->path;
+    });
     if (!is_inner && !is_known && scope->frame == scopes[0]->frame) result.push_back(scope);
   }
   return result;
@@ -115,23 +116,27 @@ void Boundary::write_back(const Dict& changed) const {
 }
 
 // ------------------------------------------------------------------------------------- remat, jit
-Arrays lift_remat(const RematOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f) {
+Arrays lift_remat(const RematOptions& options, const Scopes& scopes, const LiftedArgs& args,
+                  const OnScopes& f) {
   if (options.concrete) {
-    fail_with_hint<TypeError>("use static_argnums for arguments whose values decide C++ control flow",
-                              "remat: the option concrete no longer exists");
+    fail_with_hint<TypeError>(
+        "use static_argnums for arguments whose values decide C++ control flow",
+        "remat: the option concrete no longer exists");
   }
   const Boundary boundary(scopes, "remat", options.variables);
   auto body = [&](Dict variables, Dict streams, Arrays leaves) {
-    return boundary.run(variables, streams, [&](const Scopes& inside) { return f(inside, leaves); });
+    return boundary.run(variables, streams,
+                        [&](const Scopes& inside) { return f(inside, leaves); });
   };
-  const auto [out, changed] = reprise::checkpoint(
-      body, {.policy = options.policy, .prevent_cse = options.prevent_cse})(
-      boundary.variables(options.variables), boundary.streams(options.rngs), args.leaves);
+  const auto [out, changed] =
+      reprise::checkpoint(body, {.policy = options.policy, .prevent_cse = options.prevent_cse})(
+          boundary.variables(options.variables), boundary.streams(options.rngs), args.leaves);
   boundary.write_back(changed);
   return out;
 }
 
-Arrays lift_jit(const LiftJitOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f) {
+Arrays lift_jit(const LiftJitOptions& options, const Scopes& scopes, const LiftedArgs& args,
+                const OnScopes& f) {
   Dict streams;
   for (std::size_t i = 0; i < scopes.size(); ++i) {
     Dict& keys = make_dict_at(streams, {std::to_string(i)});
@@ -142,7 +147,8 @@ Arrays lift_jit(const LiftJitOptions& options, const Scopes& scopes, const Lifte
   Boundary boundary(scopes, "jit", options.variables);
   boundary.forget_names();
   auto body = [&](Dict variables, Dict inner_streams, Arrays leaves) {
-    return boundary.run(variables, inner_streams, [&](const Scopes& inside) { return f(inside, leaves); });
+    return boundary.run(variables, inner_streams,
+                        [&](const Scopes& inside) { return f(inside, leaves); });
   };
   const auto [out, changed] =
       reprise::jit(body)(boundary.variables(options.variables), streams, args.leaves);
@@ -150,8 +156,8 @@ Arrays lift_jit(const LiftJitOptions& options, const Scopes& scopes, const Lifte
   return out;
 }
 
-Arrays lift_remat_scan(const RematScanOptions& options, const Scopes& scopes, const LiftedArgs& args,
-                       const OnScopes& f) {
+Arrays lift_remat_scan(const RematScanOptions& options, const Scopes& scopes,
+                       const LiftedArgs& args, const OnScopes& f) {
   if (options.lengths.empty()) {
     fail<TypeError>("remat_scan: lengths must name at least one loop, got none");
   }
@@ -172,10 +178,11 @@ Arrays lift_remat_scan(const RematScanOptions& options, const Scopes& scopes, co
   });
 }
 
-// ------------------------------------------------------------------------------------- lifted calls
+// ------------------------------------------------------------------------------------ lifted calls
 namespace {
 
-Arrays run_step(const LiftOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f) {
+Arrays run_step(const LiftOptions& options, const Scopes& scopes, const LiftedArgs& args,
+                const OnScopes& f) {
   if (const auto* o = std::get_if<RematOptions>(&options)) return lift_remat(*o, scopes, args, f);
   if (const auto* o = std::get_if<LiftScanOptions>(&options)) return lift_scan(*o, scopes, args, f);
   if (const auto* o = std::get_if<LiftVmapOptions>(&options)) return lift_vmap(*o, scopes, args, f);
@@ -189,7 +196,8 @@ ScopePtr inside_scope(const Scopes& outside, const Scopes& inside, const Scope& 
     const Path& path = outside[i]->path;
     if (wanted.frame != outside[i]->frame || !starts_with(wanted.path, path)) continue;
     ScopePtr scope = inside[i];
-    for (std::size_t k = path.size(); k < wanted.path.size(); ++k) scope = scope->push(wanted.path[k]);
+    for (std::size_t k = path.size(); k < wanted.path.size(); ++k)
+      scope = scope->push(wanted.path[k]);
     return scope;
   }
   return std::make_shared<Scope>(wanted);
@@ -197,8 +205,8 @@ ScopePtr inside_scope(const Scopes& outside, const Scopes& inside, const Scope& 
 
 }  // namespace
 
-Arrays run_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps, const LiftedArgs& args,
-                  Location at, bool continues_call, const LiftBody& body) {
+Arrays run_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& steps,
+                  const LiftedArgs& args, Location at, bool continues_call, const LiftBody& body) {
   const AtUser place(at);
   Scopes all = {scope_of(module)};
   collect_scopes(module, all);
@@ -214,7 +222,8 @@ Arrays run_lifted(ModuleBase& module, const std::vector<const LiftOptions*>& ste
       });
     }
     const BindInside bind = [&](ModuleBase& copy) {
-      rebind(copy, scopes[0], [&](const Scope& wanted) { return inside_scope(outside, scopes, wanted); });
+      rebind(copy, scopes[0],
+             [&](const Scope& wanted) { return inside_scope(outside, scopes, wanted); });
       if (!continues_call) return;
       // A function of a running module makes children as the module itself would.
       if (!before.methods.empty()) before.methods.back().makes = true;
@@ -238,8 +247,8 @@ std::vector<bool> pinned_arguments(const std::vector<const LiftOptions*>& steps,
       if (number < -size || number >= size) {
         const AtUser place(at);
         fail_with_hint<TypeError>("count the module itself as argument 0",
-                                  "remat: static_argnums must be at least ", -size, " and less than ", size,
-                                  " for this call, got ", number);
+                                  "remat: static_argnums must be at least ", -size,
+                                  " and less than ", size, " for this call, got ", number);
       }
       const int position = number < 0 ? number + size : number;
       if (position > 0) pinned[static_cast<std::size_t>(position - 1)] = true;
@@ -270,6 +279,8 @@ void take_place_of(ModuleBase& lifted, const ModuleBase& target) {
   state.has_explicit_name = true;
 }
 
-void visit_submodules_of(ModuleBase& module, const SubmoduleVisitor& visit) { ModuleState::visit(module, visit); }
+void visit_submodules_of(ModuleBase& module, const SubmoduleVisitor& visit) {
+  ModuleState::visit(module, visit);
+}
 
 }  // namespace reprise::nn::detail

@@ -2,13 +2,13 @@
 // arrays, the transformed function runs on fresh scopes inside, what it changed is written back.
 #pragma once
 
+#include "nn/module_state.h"
+#include "reprise/nn_lift.h"
+
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "nn/module_state.h"
-#include "reprise/nn_lift.h"
 
 namespace reprise::nn::detail {
 
@@ -18,8 +18,8 @@ using OnScopes = std::function<Arrays(const Scopes&, const Arrays& leaves)>;
 
 class Boundary {
  public:
-  // `name` is that of the transformation, for messages; collections outside of `changes` are read-only
-  // inside.
+  // `name` is that of the transformation, for messages; collections outside of `changes` are
+  // read-only inside.
   Boundary(const Scopes& outside, const std::string& name, const Filter& changes);
 
   // The collections that match, below the paths of the scopes.
@@ -53,8 +53,8 @@ Arrays lift_vmap(const LiftVmapOptions&, const Scopes&, const LiftedArgs&, const
 Arrays lift_jit(const LiftJitOptions&, const Scopes&, const LiftedArgs&, const OnScopes&);
 Arrays lift_remat_scan(const RematScanOptions&, const Scopes&, const LiftedArgs&, const OnScopes&);
 
-// Collections by the axis they are stacked along, and what happens to them: shared by scan and vmap.
-// Each collection belongs to the first filter that matches.
+// Collections by the axis they are stacked along, and what happens to them: shared by scan and
+// vmap. Each collection belongs to the first filter that matches.
 struct VariableGroup {
   Filter filter;
   std::optional<std::int64_t> axis;
@@ -83,6 +83,7 @@ struct SplitStreams {
 SplitStreams split_streams(const Boundary& boundary, const SplitRngs& rngs, std::int64_t count);
 
 // The axis of argument i: one for all, or one each.
-std::optional<std::int64_t> axis_of_argument(const char* op, const Axes& axes, std::size_t i, std::size_t count);
+std::optional<std::int64_t> axis_of_argument(const char* op, const Axes& axes, std::size_t i,
+                                             std::size_t count);
 
 }  // namespace reprise::nn::detail

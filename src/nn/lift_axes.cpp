@@ -1,12 +1,12 @@
 // scan and vmap: variables that are stacked along an axis, keys that are split.
-#include <algorithm>
-#include <set>
-
 #include "nn/lift.h"
 #include "reprise/autodiff.h"
 #include "reprise/control.h"
 #include "reprise/ops.h"
 #include "reprise/random.h"
+
+#include <algorithm>
+#include <set>
 
 namespace reprise::nn::detail {
 
@@ -50,8 +50,12 @@ Dict collections_if(const Dict& tree, const std::function<bool(const std::string
   return result;
 }
 
-Array axis_to_front(const Array& x, std::int64_t axis) { return axis == 0 ? x : moveaxis(x, axis, 0); }
-Array axis_from_front(const Array& x, std::int64_t axis) { return axis == 0 ? x : moveaxis(x, 0, axis); }
+Array axis_to_front(const Array& x, std::int64_t axis) {
+  return axis == 0 ? x : moveaxis(x, axis, 0);
+}
+Array axis_from_front(const Array& x, std::int64_t axis) {
+  return axis == 0 ? x : moveaxis(x, 0, axis);
+}
 
 namespace {
 
@@ -61,7 +65,8 @@ Dict map_collections(const Dict& tree, const std::vector<VariableGroup>& groups,
   for (const auto& [collection, node] : tree.items()) {
     const Axis axis = axis_for(groups, collection).axis;
     const Dict& values = std::get<Dict>(node);
-    result[collection] = axis ? tree_map([&](const Array& x) { return move(x, *axis); }, values) : values;
+    result[collection] =
+        axis ? tree_map([&](const Array& x) { return move(x, *axis); }, values) : values;
   }
   return result;
 }
@@ -99,8 +104,8 @@ SplitStreams split_streams(const Boundary& boundary, const SplitRngs& rngs, std:
 Axis axis_of_argument(const char* op, const Axes& axes, std::size_t i, std::size_t count) {
   if (axes.size() == 1) return axes[0];
   if (axes.size() != count) {
-    fail<TypeError>(op, ": in_axes must have one entry for all or one for each argument, got ", axes.size(), " for ",
-                    count, " arguments");
+    fail<TypeError>(op, ": in_axes must have one entry for all or one for each argument, got ",
+                    axes.size(), " for ", count, " arguments");
   }
   return axes[i];
 }
@@ -110,8 +115,9 @@ namespace {
 Axis axis_of_result(const char* op, const Axes& axes, std::size_t i, std::size_t count) {
   if (axes.size() == 1) return axes[0];
   if (axes.size() != count) {
-    fail<TypeError>(op, ": out_axes must have one entry for all or one for each array of the result, got ",
-                    axes.size(), " for ", count, " arrays");
+    fail<TypeError>(
+        op, ": out_axes must have one entry for all or one for each array of the result, got ",
+        axes.size(), " for ", count, " arrays");
   }
   return axes[i];
 }
@@ -143,7 +149,8 @@ void add_argument(CutArgs& args, const char* op, const Array& leaf, Axis axis) {
     return;
   }
   if (*axis < -leaf.ndim() || *axis >= leaf.ndim()) {
-    fail<TypeError>(op, ": in_axes must name an axis of the argument, got ", *axis, " for ", leaf.type());
+    fail<TypeError>(op, ": in_axes must name an axis of the argument, got ", *axis, " for ",
+                    leaf.type());
   }
   args.sizes.insert(leaf.shape(*axis));
   args.cut.push_back(axis_to_front(leaf, *axis));
@@ -152,15 +159,16 @@ void add_argument(CutArgs& args, const char* op, const Array& leaf, Axis axis) {
 std::int64_t common_size(const char* op, const char* option, const std::set<std::int64_t>& sizes,
                          const std::optional<std::int64_t>& given) {
   if (sizes.size() > 1) {
-    fail<TypeError>(op, ": the arguments must have the same size along their axes, got ", join(sizes, " and "));
+    fail<TypeError>(op, ": the arguments must have the same size along their axes, got ",
+                    join(sizes, " and "));
   }
   if (given && !sizes.empty() && *sizes.begin() != *given) {
-    fail<TypeError>(op, ": ", option, " must be the size of the arguments' axes, got ", *given, " for ",
-                    *sizes.begin());
+    fail<TypeError>(op, ": ", option, " must be the size of the arguments' axes, got ", *given,
+                    " for ", *sizes.begin());
   }
   if (!given && sizes.empty()) {
-    fail_with_hint<TypeError>(str("say .", option, " = n"), op, ": no argument is cut to pieces, so ", option,
-                              " must be given");
+    fail_with_hint<TypeError>(str("say .", option, " = n"), op,
+                              ": no argument is cut to pieces, so ", option, " must be given");
   }
   return given ? *given : *sizes.begin();
 }
@@ -173,17 +181,20 @@ namespace {
 // A scan over one lifted call: what is constant, carried and stacked.
 class LiftedScan {
  public:
-  LiftedScan(const LiftScanOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f)
+  LiftedScan(const LiftScanOptions& options, const Scopes& scopes, const LiftedArgs& args,
+             const OnScopes& f)
       : options_(options),
         in_(groups_in(options.variable_axes)),
         out_(groups_out(options.variable_axes)),
-        boundary_(scopes, "scan", options.variable_broadcast | options.variable_carry | all_of(out_)),
+        boundary_(scopes, "scan",
+                  options.variable_broadcast | options.variable_carry | all_of(out_)),
         f_(f) {
     for (std::size_t i = 0; i < args.leaves.size(); ++i) {
       if (args.argument[i] == 0) {
         carry_.push_back(args.leaves[i]);
       } else {
-        const Axis axis = axis_of_argument("scan", options.in_axes, args.argument[i] - 1, args.count - 1);
+        const Axis axis =
+            axis_of_argument("scan", options.in_axes, args.argument[i] - 1, args.count - 1);
         add_argument(xs_, "scan", args.leaves[i], axis);
       }
     }
@@ -191,7 +202,8 @@ class LiftedScan {
     streams_ = split_streams(boundary_, options.split_rngs, length_);
     constant_ = boundary_.variables(options.variable_broadcast);
     carried_ = boundary_.variables(carry_filter());
-    const Dict stacked = boundary_.variables(all_of(in_) & DenyList(options.variable_broadcast | options.variable_carry));
+    const Dict stacked = boundary_.variables(
+        all_of(in_) & DenyList(options.variable_broadcast | options.variable_carry));
     stacked_ = axes_to_front(stacked, in_);
   }
 
@@ -219,7 +231,8 @@ class LiftedScan {
     Arrays out = carry.second;
     std::size_t next_stacked = 0, next_constant = 0;
     for (const Axis& axis : y_axes_) {
-      out.push_back(axis ? axis_from_front(ys.second[next_stacked++], *axis) : constant_ys_[next_constant++]);
+      out.push_back(axis ? axis_from_front(ys.second[next_stacked++], *axis)
+                         : constant_ys_[next_constant++]);
     }
     return out;
   }
@@ -232,7 +245,9 @@ class LiftedScan {
     Arrays carry, ys, constant_ys;
   };
 
-  Filter carry_filter() const { return options_.variable_carry & DenyList(options_.variable_broadcast); }
+  Filter carry_filter() const {
+    return options_.variable_carry & DenyList(options_.variable_broadcast);
+  }
 
   Step run_step(const Carry& carry, const Slice& slice) {
     const auto& [carried, carry_leaves] = carry;
@@ -245,8 +260,10 @@ class LiftedScan {
                                         [&](const Scopes& inside) { return f_(inside, leaves); });
     check_carry(out);
     Step step;
-    step.constant = collections_if(changed, [&](const auto& c) { return options_.variable_broadcast.matches(c); });
-    step.carried = joined(carried, collections_if(changed, [&](const auto& c) { return carry_filter().matches(c); }));
+    step.constant = collections_if(
+        changed, [&](const auto& c) { return options_.variable_broadcast.matches(c); });
+    step.carried = joined(
+        carried, collections_if(changed, [&](const auto& c) { return carry_filter().matches(c); }));
     check_carried(carried, step.carried);
     step.stacked = collections_if(changed, [&](const auto& c) {
       return !options_.variable_broadcast.matches(c) && !options_.variable_carry.matches(c);
@@ -267,8 +284,9 @@ class LiftedScan {
     if (had == has) return;
     for (const std::string& path : has) {
       if (std::find(had.begin(), had.end(), path) != had.end()) continue;
-      fail_with_hint<TypeError>("make it before the loop", "scan: a carried variable must exist before the loop, got a new one ",
-                                path);
+      fail_with_hint<TypeError>(
+          "make it before the loop",
+          "scan: a carried variable must exist before the loop, got a new one ", path);
     }
   }
 
@@ -300,9 +318,10 @@ class LiftedScan {
     const LiveJaxpr live = dce_jaxpr(jaxpr, all);
     for (const bool is_used : live.used_args) {
       if (!is_used) continue;
-      fail_with_hint<TypeError>("list its collection in variable_axes or variable_carry",
-                                "scan: a broadcast variable or result must be the same in all steps, got one that "
-                                "depends on the carry or on a slice");
+      fail_with_hint<TypeError>(
+          "list its collection in variable_axes or variable_carry",
+          "scan: a broadcast variable or result must be the same in all steps, got one that "
+          "depends on the carry or on a slice");
     }
     const Arrays found = live.jaxpr.eval({});
     const std::size_t variables = tree_leaves(shape.constant).size();
@@ -325,36 +344,42 @@ class LiftedScan {
 
 }  // namespace
 
-Arrays lift_scan(const LiftScanOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f) {
+Arrays lift_scan(const LiftScanOptions& options, const Scopes& scopes, const LiftedArgs& args,
+                 const OnScopes& f) {
   if (args.count == 0) fail<TypeError>("scan: the first argument is the carry, got no arguments");
   return LiftedScan(options, scopes, args, f).run();
 }
 
 // -------------------------------------------------------------------------------------------- vmap
-Arrays lift_vmap(const LiftVmapOptions& options, const Scopes& scopes, const LiftedArgs& args, const OnScopes& f) {
-  const std::vector<VariableGroup> in = groups_in(options.variable_axes), out = groups_out(options.variable_axes);
+Arrays lift_vmap(const LiftVmapOptions& options, const Scopes& scopes, const LiftedArgs& args,
+                 const OnScopes& f) {
+  const std::vector<VariableGroup> in = groups_in(options.variable_axes),
+                                   out = groups_out(options.variable_axes);
   const Boundary boundary(scopes, "vmap", all_of(out));
   const Dict variables = boundary.variables(all_of(in));
   const auto is_mapped = [&](const std::string& c) { return axis_for(in, c).axis.has_value(); };
   const Dict mapped = axes_to_front(collections_if(variables, is_mapped), in);
-  const Dict shared = collections_if(variables, [&](const std::string& c) { return !is_mapped(c); });
+  const Dict shared =
+      collections_if(variables, [&](const std::string& c) { return !is_mapped(c); });
 
   CutArgs xs;
   for (std::size_t i = 0; i < args.leaves.size(); ++i) {
-    add_argument(xs, "vmap", args.leaves[i], axis_of_argument("vmap", options.in_axes, args.argument[i], args.count));
+    add_argument(xs, "vmap", args.leaves[i],
+                 axis_of_argument("vmap", options.in_axes, args.argument[i], args.count));
   }
   for (const Array& leaf : tree_leaves(mapped)) xs.sizes.insert(leaf.shape(0));
   const std::int64_t size = common_size("vmap", "axis_size", xs.sizes, options.axis_size);
   const SplitStreams streams = split_streams(boundary, options.split_rngs, size);
 
   auto one = [&](Dict mapped_variables, Dict keys, Arrays cut) {
-    return boundary.run(joined(shared, mapped_variables), joined(streams.shared, keys), [&](const Scopes& inside) {
-      return f(inside, interleaved(xs.is_cut, cut, xs.whole));
-    });
+    return boundary.run(
+        joined(shared, mapped_variables), joined(streams.shared, keys),
+        [&](const Scopes& inside) { return f(inside, interleaved(xs.is_cut, cut, xs.whole)); });
   };
   // What comes out decides the axes, and is known only after the function ran once.
   const auto element = [](const auto& stacked) { return reprise::detail::element_of(stacked); };
-  const auto [result, changed] = eval_shape(one, element(mapped), element(streams.split), element(xs.cut));
+  const auto [result, changed] =
+      eval_shape(one, element(mapped), element(streams.split), element(xs.cut));
   std::vector<InAxes::Axis> out_axes;
   for (std::size_t i = 0; i < result.size(); ++i) {
     out_axes.push_back(axis_of_result("vmap", options.out_axes, i, result.size()));

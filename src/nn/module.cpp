@@ -1,5 +1,4 @@
 #include "nn/module_state.h"
-
 #include "reprise/ops.h"
 #include "reprise/random.h"
 
@@ -8,7 +7,8 @@ namespace reprise::nn {
 using detail::ModuleState;
 
 // --------------------------------------------------------------------------------------- identity
-ModuleBase::ModuleBase(std::string class_name, std::size_t object_size, std::string name, Location at)
+ModuleBase::ModuleBase(std::string class_name, std::size_t object_size, std::string name,
+                       Location at)
     : state_(std::make_shared<ModuleState>()) {
   state_->class_name = std::move(class_name);
   state_->has_explicit_name = !name.empty();
@@ -19,7 +19,8 @@ ModuleBase::ModuleBase(std::string class_name, std::size_t object_size, std::str
   detail::make_child(state_);
   state_->add_copy(*this);
 }
-ModuleBase::ModuleBase(const ModuleBase& other) : state_(other.state_), is_set_up_(other.is_set_up_) {
+ModuleBase::ModuleBase(const ModuleBase& other)
+    : state_(other.state_), is_set_up_(other.is_set_up_) {
   state_->add_copy(*this);
 }
 ModuleBase::~ModuleBase() { state_->remove_copy(*this); }
@@ -42,8 +43,9 @@ const Location& ModuleBase::made_at() const { return state_->made_at; }
 void ModuleBase::set_name(const std::string& name) {
   const AtUser at(state_->made_at);
   if (state_->scope) {
-    fail_with_hint<TypeError>("say named(...) where the module is made", "named: ", state_->class_name,
-                              " has the name \"", state_->name, "\" already, got \"", name, "\"");
+    fail_with_hint<TypeError>("say named(...) where the module is made",
+                              "named: ", state_->class_name, " has the name \"", state_->name,
+                              "\" already, got \"", name, "\"");
   }
   state_->name = name;
   state_->has_explicit_name = true;
@@ -62,17 +64,17 @@ detail::Scope& here(const ModuleBase& module) {
 }
 }  // namespace
 
-Array ModuleBase::param(const std::string& name, const Initializer& init, const Shape& shape, Dtype dtype,
-                        Location at) {
+Array ModuleBase::param(const std::string& name, const Initializer& init, const Shape& shape,
+                        Dtype dtype, Location at) {
   const AtUser place(at);
   detail::Scope& scope = here(*this);
   detail::reserve(*state_, name, "params", "param");
   if (scope.has_variable("params", name)) {
     const Array& value = scope.get("params", name);
     if (value.shape() != shape) {
-      fail_with_hint<TypeError>("the variables were made for another input or another module", "param: \"", name,
-                                "\" in ", scope.text(), " must have shape (", join(shape, ", "), "), got (",
-                                join(value.shape(), ", "), ")");
+      fail_with_hint<TypeError>("the variables were made for another input or another module",
+                                "param: \"", name, "\" in ", scope.text(), " must have shape (",
+                                join(shape, ", "), "), got (", join(value.shape(), ", "), ")");
     }
     return value;
   }
@@ -119,11 +121,13 @@ Variable ModuleBase::variable(const std::string& collection, const std::string& 
 bool ModuleBase::has_variable(const std::string& collection, const std::string& name) const {
   return here(*this).has_variable(collection, name);
 }
-Array ModuleBase::get_variable(const std::string& collection, const std::string& name, Location at) const {
+Array ModuleBase::get_variable(const std::string& collection, const std::string& name,
+                               Location at) const {
   const AtUser place(at);
   return here(*this).get(collection, name);
 }
-void ModuleBase::put_variable(const std::string& collection, const std::string& name, Operand value) {
+void ModuleBase::put_variable(const std::string& collection, const std::string& name,
+                              Operand value) {
   const AtUser place(value.at);
   here(*this).put(collection, name, value.array);
 }
@@ -164,7 +168,8 @@ bool ModuleBase::sow(const std::string& collection, const std::string& name, Ope
 }
 
 bool ModuleBase::sow(const std::string& collection, const std::string& name, Operand value,
-                     const std::function<Array(Array, Array)>& reduce, const std::function<Array()>& init) {
+                     const std::function<Array(Array, Array)>& reduce,
+                     const std::function<Array()>& init) {
   const AtUser place(value.at);
   detail::Scope& scope = here(*this);
   if (!scope.is_mutable(collection)) return false;
@@ -191,13 +196,15 @@ Array ModuleBase::perturb(const std::string& name, Operand value, const std::str
   return value + scope.get(collection, name);
 }
 
-// ------------------------------------------------------------------------------------------- fields
+// ------------------------------------------------------------------------------------------ fields
 namespace {
 
 template <class T>
-const T& the_one_given(const std::string& name, const std::optional<T>& field, const std::optional<T>& argument) {
+const T& the_one_given(const std::string& name, const std::optional<T>& field,
+                       const std::optional<T>& argument) {
   if (field.has_value() == argument.has_value()) {
-    fail<TypeError>(name, ": it must be given to the layer or to the call, got ", field ? "both" : "neither");
+    fail<TypeError>(name, ": it must be given to the layer or to the call, got ",
+                    field ? "both" : "neither");
   }
   return field ? *field : *argument;
 }

@@ -1,21 +1,22 @@
 // Names and places of modules, and the calls of their methods.
 #include "nn/module_state.h"
 
+#include "reprise/nn_lift.h"
+
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cxxabi.h>
 #include <unordered_map>
-
-#include "reprise/nn_lift.h"
 
 namespace reprise::nn::detail {
 namespace {
 
 // The modules whose methods run on this thread, the innermost last. Null: modules made now have no
 // parent.
-// Null: none. Objects of a thread with destructors are gone when those of the process are destroyed,
-// and they may call modules.
+// Null: none. Objects of a thread with destructors are gone when those of the process are
+// destroyed, and they may call modules.
 thread_local std::vector<StatePtr>* running = nullptr;
 
 void enter(StatePtr state) {
@@ -35,9 +36,9 @@ void note_making(ModuleState& state, const std::string& what) {
   if (state.in_setup || state.execution->methods.empty()) return;
   Execution::Method& method = state.execution->methods.back();
   if (!method.makes && method.anew > 1) {
-    fail_with_hint<TypeError>("make it before the methods run, or in a method of its own", state.class_name,
-                              ": a call that ran several methods must not make children or variables itself, got ",
-                              what);
+    fail_with_hint<TypeError>(
+        "make it before the methods run, or in a method of its own", state.class_name,
+        ": a call that ran several methods must not make children or variables itself, got ", what);
   }
   method.makes = true;
 }
@@ -106,20 +107,20 @@ void adopt(ModuleState& owner, const std::string& member, ModuleBase& module) {
 
 void adopt_members(ModuleBase& module) {
   const StatePtr owner = ModuleState::of(module);
-  ModuleState::visit(module, [&](const std::string& name, ModuleBase& member) {
-    adopt(*owner, name, member);
-  });
+  ModuleState::visit(
+      module, [&](const std::string& name, ModuleBase& member) { adopt(*owner, name, member); });
 }
 
 // A member that its owner does not list would be named as if it stood in the call.
 void check_is_no_member(const ModuleState& state, const ModuleState& owner) {
   for (const ModuleBase* object : state.objects) {
     for (const ModuleBase* outer : owner.objects) {
-      const auto begin = reinterpret_cast<std::uintptr_t>(outer), at = reinterpret_cast<std::uintptr_t>(object);
+      const auto begin = reinterpret_cast<std::uintptr_t>(outer),
+                 at = reinterpret_cast<std::uintptr_t>(object);
       if (at <= begin || at >= begin + owner.object_size) continue;
-      fail_with_hint<TypeError>("list the members that are modules: REPRISE_SUBMODULES(...)", "submodule: ",
-                                owner.class_name, " has a member of class ", state.class_name,
-                                " that it does not list");
+      fail_with_hint<TypeError>("list the members that are modules: REPRISE_SUBMODULES(...)",
+                                "submodule: ", owner.class_name, " has a member of class ",
+                                state.class_name, " that it does not list");
     }
   }
 }
@@ -153,13 +154,15 @@ const ScopePtr& scope_of(ModuleBase& module) {
   if (!state->scope) {
     const AtUser at(state->made_at);
     fail_with_hint<TypeError>(
-        "call it through init or apply; inside another module make it in call(), or list it in REPRISE_SUBMODULES",
+        "call it through init or apply; inside another module make it in call(), or list it in "
+        "REPRISE_SUBMODULES",
         state->class_name, ": a module cannot be called alone, it has no variables");
   }
   return state->scope;
 }
 
-void reserve(ModuleState& state, const std::string& name, const std::string& collection, const char* what) {
+void reserve(ModuleState& state, const std::string& name, const std::string& collection,
+             const char* what) {
   if (!collection.empty()) note_making(state, name);
   auto& taken = state.in_setup ? state.taken_in_setup : state.execution->taken;
   if (state.members.count(name) != 0 || !is_free(state.execution->taken, name, collection) ||
@@ -205,7 +208,8 @@ void rebind_member(ModuleBase& module, const InsideScope& inside, NewStates& mad
 }
 
 void rebind_members(ModuleBase& module, const InsideScope& inside, NewStates& made) {
-  ModuleState::visit(module, [&](const std::string&, ModuleBase& member) { rebind_member(member, inside, made); });
+  ModuleState::visit(
+      module, [&](const std::string&, ModuleBase& member) { rebind_member(member, inside, made); });
 }
 
 }  // namespace
@@ -289,11 +293,12 @@ MethodCall::~MethodCall() {
 
 bool MethodCall::is_watched() const { return calls_are_watched(module_); }
 
-void MethodCall::finish(const char* method, const std::vector<Arrays>& inputs, const Arrays& outputs) const {
+void MethodCall::finish(const char* method, const std::vector<Arrays>& inputs,
+                        const Arrays& outputs) const {
   note_call(module_, order_, method, inputs, outputs);
 }
 
-// ----------------------------------------------------------------------------------- names of types
+// ---------------------------------------------------------------------------------- names of types
 std::string readable_class_name(const std::type_info& type) {
   int status = 0;
   char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);

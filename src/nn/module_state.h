@@ -1,17 +1,17 @@
 // The identity of a module: copies of a module share it.
 //
-// A module made inside the call of another one is that module's child. Children are named late, when
-// one of them is first used, in the order in which they were made: by then it is known which of them
-// are members of others (and named after the member).
+// A module made inside the call of another one is that module's child. Children are named late,
+// when one of them is first used, in the order in which they were made: by then it is known which
+// of them are members of others (and named after the member).
 #pragma once
+
+#include "nn/scope.h"
 
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "nn/scope.h"
 
 namespace reprise::nn::detail {
 
@@ -20,15 +20,15 @@ using StatePtr = std::shared_ptr<ModuleState>;
 
 // What the running call of a module has made so far.
 struct Execution {
-  std::map<std::string, int> cursor;               // class name -> number of auto-named children
+  std::map<std::string, int> cursor;  // class name -> number of auto-named children
   std::map<std::string, std::set<std::string>> taken;  // name -> collections ("" for a submodule)
-  std::vector<StatePtr> unnamed;                   // children in the order in which they were made
+  std::vector<StatePtr> unnamed;  // children in the order in which they were made
 
-  // Methods that run one inside the other. A method that makes nothing itself (and so is not compact)
-  // lets each method it runs begin anew: these share children by name.
+  // Methods that run one inside the other. A method that makes nothing itself (and so is not
+  // compact) lets each method it runs begin anew: these share children by name.
   struct Method {
-    bool makes = false;       // children or variables
-    int anew = 0;             // methods inside that began anew
+    bool makes = false;  // children or variables
+    int anew = 0;        // methods inside that began anew
   };
   std::vector<Method> methods;
 };
@@ -37,13 +37,13 @@ struct ModuleState {
   std::string class_name, name;
   bool has_explicit_name = false;
   Location made_at;
-  std::uint64_t serial = 0;              // order of construction
+  std::uint64_t serial = 0;  // order of construction
   std::size_t object_size = 0;
-  bool is_child = false;                 // made in a call
-  std::weak_ptr<ModuleState> parent;     // of the module whose call that was
+  bool is_child = false;              // made in a call
+  std::weak_ptr<ModuleState> parent;  // of the module whose call that was
   // The living copies of a child. Those of other modules are not noted: threads may share them.
   std::vector<ModuleBase*> objects;
-  ScopePtr scope;                        // null until the module is part of a running one
+  ScopePtr scope;  // null until the module is part of a running one
   std::shared_ptr<Execution> execution = std::make_shared<Execution>();
   std::map<std::string, std::set<std::string>> taken_in_setup;  // stay while calls come and go
   std::map<std::string, std::string> members;  // names of adopted members -> the member
@@ -69,7 +69,8 @@ void make_child(const StatePtr& state);
 const ScopePtr& scope_of(ModuleBase& module);
 
 // Marks a name as used in a module; `what` ("param") is for the message.
-void reserve(ModuleState& state, const std::string& name, const std::string& collection, const char* what);
+void reserve(ModuleState& state, const std::string& name, const std::string& collection,
+             const char* what);
 
 // Gives the module an identity of its own at this scope. Its listed submodules become new ones too:
 // those with a scope of the outside are rebound to what `inside` says, others lose their names.

@@ -1,6 +1,5 @@
-#include "reprise/nn_norm.h"
-
 #include "reprise/errors.h"
+#include "reprise/nn_norm.h"
 #include "reprise/ops.h"
 
 namespace reprise::nn {
@@ -14,8 +13,10 @@ struct Affine {
 template <class Fields>
 Affine affine(ModuleBase& module, const Fields& fields, const Shape& shape) {
   Affine result;
-  if (fields.use_scale) result.scale = module.param("scale", fields.scale_init, shape, fields.param_dtype);
-  if (fields.use_bias) result.bias = module.param("bias", fields.bias_init, shape, fields.param_dtype);
+  if (fields.use_scale)
+    result.scale = module.param("scale", fields.scale_init, shape, fields.param_dtype);
+  if (fields.use_bias)
+    result.bias = module.param("bias", fields.bias_init, shape, fields.param_dtype);
   return result;
 }
 
@@ -25,7 +26,8 @@ NormOptions norm_options(const Fields& fields, const OptionalArray& mask) {
   NormOptions o;
   o.reduction_axes = fields.reduction_axes;
   if constexpr (requires { fields.feature_axes; }) o.feature_axes = fields.feature_axes;
-  if constexpr (requires { fields.use_fast_variance; }) o.use_fast_variance = fields.use_fast_variance;
+  if constexpr (requires { fields.use_fast_variance; })
+    o.use_fast_variance = fields.use_fast_variance;
   o.epsilon = fields.epsilon;
   o.dtype = fields.dtype;
   o.mask = mask;
@@ -35,8 +37,9 @@ NormOptions norm_options(const Fields& fields, const OptionalArray& mask) {
 
 }  // namespace
 
-// ----------------------------------------------------------------------------------------- LayerNorm
-LayerNorm::LayerNorm(LayerNormFields fields, Location at) : Module(fields.name, at), fields_(std::move(fields)) {}
+// --------------------------------------------------------------------------------------- LayerNorm
+LayerNorm::LayerNorm(LayerNormFields fields, Location at)
+    : Module(fields.name, at), fields_(std::move(fields)) {}
 
 Array LayerNorm::call(Array x, OptionalArray mask) {
   const AtUser at(made_at());
@@ -44,8 +47,9 @@ Array LayerNorm::call(Array x, OptionalArray mask) {
   return layer_norm(x, p.scale, p.bias, norm_options(fields_, mask));
 }
 
-// ------------------------------------------------------------------------------------------- RMSNorm
-RMSNorm::RMSNorm(RMSNormFields fields, Location at) : Module(fields.name, at), fields_(std::move(fields)) {}
+// ----------------------------------------------------------------------------------------- RMSNorm
+RMSNorm::RMSNorm(RMSNormFields fields, Location at)
+    : Module(fields.name, at), fields_(std::move(fields)) {}
 
 Array RMSNorm::call(Array x, OptionalArray mask) {
   const AtUser at(made_at());
@@ -55,8 +59,9 @@ Array RMSNorm::call(Array x, OptionalArray mask) {
   return rms_norm(x, scale, norm_options(fields_, mask));
 }
 
-// ----------------------------------------------------------------------------------------- GroupNorm
-GroupNorm::GroupNorm(GroupNormFields fields, Location at) : Module(fields.name, at), fields_(std::move(fields)) {}
+// --------------------------------------------------------------------------------------- GroupNorm
+GroupNorm::GroupNorm(GroupNormFields fields, Location at)
+    : Module(fields.name, at), fields_(std::move(fields)) {}
 
 std::int64_t GroupNorm::groups_for(const Array& x) const {
   if (fields_.num_groups.has_value() == fields_.group_size.has_value()) {
@@ -79,8 +84,9 @@ Array GroupNorm::call(Array x, OptionalArray mask) {
   return group_norm(x, groups, p.scale, p.bias, norm_options(fields_, mask));
 }
 
-// ----------------------------------------------------------------------------------------- BatchNorm
-BatchNorm::BatchNorm(BatchNormFields fields, Location at) : Module(fields.name, at), fields_(std::move(fields)) {}
+// --------------------------------------------------------------------------------------- BatchNorm
+BatchNorm::BatchNorm(BatchNormFields fields, Location at)
+    : Module(fields.name, at), fields_(std::move(fields)) {}
 
 Array BatchNorm::call(Array x, std::optional<bool> use_running_average, OptionalArray mask) {
   const AtUser at(made_at());

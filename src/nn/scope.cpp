@@ -1,16 +1,14 @@
 #include "nn/scope.h"
 
-#include <cctype>
-#include <cstdlib>
-
 #include "nn/sha1.h"
 #include "reprise/random.h"
 
+#include <cctype>
+#include <cstdlib>
+
 namespace reprise::nn {
 
-Filter operator&(const Filter& a, const Filter& b) {
-  return DenyList(DenyList(a) | DenyList(b));
-}
+Filter operator&(const Filter& a, const Filter& b) { return DenyList(DenyList(a) | DenyList(b)); }
 
 Filter operator|(const Filter& a, const Filter& b) {
   if (b.inverted_ && !a.inverted_) return b | a;
@@ -53,7 +51,7 @@ void Counters::restore(const Counters& earlier) {
   }
 }
 
-// ------------------------------------------------------------------------------ nested dictionaries
+// ----------------------------------------------------------------------------- nested dictionaries
 const Dict* dict_at(const Dict& tree, const Path& path) {
   const Dict* at = &tree;
   for (const std::string& name : path) {
@@ -105,13 +103,14 @@ std::string Scope::text() const { return "/" + join(debug_path, "/"); }
 
 void Scope::check_usable(const char* op) const {
   if (!frame->is_open) {
-    fail_with_hint<TraceError>("use it inside, or bind the variables with bind(variables)", op, ": module ",
-                               text(), " is used after the init, apply or lifted call it belongs to");
+    fail_with_hint<TraceError>("use it inside, or bind the variables with bind(variables)", op,
+                               ": module ", text(),
+                               " is used after the init, apply or lifted call it belongs to");
   }
   if (frame->depth != lift_depth()) {
     fail_with_hint<TraceError>(
-        "list the module in REPRISE_SUBMODULES of the lifted module, or make it inside", op, ": module ", text(),
-        " belongs to the outside of the lifted call that uses it");
+        "list the module in REPRISE_SUBMODULES of the lifted module, or make it inside", op,
+        ": module ", text(), " belongs to the outside of the lifted call that uses it");
   }
 }
 
@@ -136,30 +135,33 @@ const Array& Scope::get(const std::string& collection, const std::string& name) 
 void Scope::put(const std::string& collection, const std::string& name, Dict::Node value) {
   check_usable("put_variable");
   if (!is_mutable(collection)) {
-    fail_with_hint<TypeError>(
-        str("say apply(variables, nn::mutable_(\"", collection, "\"), ...) and keep what it returns"),
-        "put_variable: collection \"", collection, "\" is immutable, got a new value for \"", name,
-        "\" in ", text());
+    fail_with_hint<TypeError>(str("say apply(variables, nn::mutable_(\"", collection,
+                                  "\"), ...) and keep what it returns"),
+                              "put_variable: collection \"", collection,
+                              "\" is immutable, got a new value for \"", name, "\" in ", text());
   }
   Path whole = {collection};
   whole.insert(whole.end(), path.begin(), path.end());
   make_dict_at(frame->variables, whole).items()[name] = std::move(value);
 }
 
-void Scope::missing(const std::string& what, const std::string& collection, const std::string& name) const {
+void Scope::missing(const std::string& what, const std::string& collection,
+                    const std::string& name) const {
   const auto it = frame->variables.items().find(collection);
   const Dict* all = it == frame->variables.items().end() ? nullptr : std::get_if<Dict>(&it->second);
   if (all == nullptr || all->items().empty()) {
-    fail_with_hint<TypeError>(str("pass the variables that init returned; inside a lifted module its "
-                                  "variables option must let \"", collection, "\" through"),
-                              what, ": collection \"", collection, "\" is empty, wanted \"", name, "\" in ",
-                              text());
+    fail_with_hint<TypeError>(
+        str("pass the variables that init returned; inside a lifted module its "
+            "variables option must let \"",
+            collection, "\" through"),
+        what, ": collection \"", collection, "\" is empty, wanted \"", name, "\" in ", text());
   }
   std::vector<std::string> names;
   if (const Dict* here = find(collection)) {
     for (const auto& [key, node] : here->items()) names.push_back(key);
   }
-  fail<TypeError>(what, ": no \"", name, "\" in ", text(), " of collection \"", collection, "\", got ",
+  fail<TypeError>(what, ": no \"", name, "\" in ", text(), " of collection \"", collection,
+                  "\", got ",
                   names.empty() ? "nothing there" : "\"" + join(names, "\", \"") + "\"");
 }
 
@@ -170,7 +172,8 @@ bool separates_names() {
   const char* value = std::getenv("FLAX_FIX_RNG_SEPARATOR");
   std::string text = value == nullptr ? "" : value;
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text == "y" || text == "yes" || text == "t" || text == "true" || text == "on" || text == "1";
+  return text == "y" || text == "yes" || text == "t" || text == "true" || text == "on" ||
+         text == "1";
 }
 
 std::string big_endian(std::uint32_t number) {
@@ -189,10 +192,11 @@ Array Scope::make_rng(const std::string& stream) {
   if (!has_stream(used)) {
     std::vector<std::string> names;
     for (const auto& [name, key] : streams) names.push_back("\"" + name + "\"");
-    fail_with_hint<TypeError>(str("give it to init or apply: {.rngs = {{\"", stream,
-                                  "\", key}}}; a lifted module sees the streams its rngs or split_rngs option names"),
-                              "make_rng: ", path.empty() ? "the module" : path.back(), " needs a key for \"",
-                              stream, "\", got ", names.empty() ? "no keys" : "keys for " + join(names, ", "));
+    fail_with_hint<TypeError>(
+        str("give it to init or apply: {.rngs = {{\"", stream,
+            "\", key}}}; a lifted module sees the streams its rngs or split_rngs option names"),
+        "make_rng: ", path.empty() ? "the module" : path.back(), " needs a key for \"", stream,
+        "\", got ", names.empty() ? "no keys" : "keys for " + join(names, ", "));
   }
   check_usable("make_rng");
   const std::uint32_t number = ++counters->drawn[used];

@@ -7,15 +7,15 @@
 // keys drawn at that place before: fold_in(root, first word of SHA-1(names, number)).
 #pragma once
 
+#include "reprise/errors.h"
+#include "reprise/nn_module.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "reprise/errors.h"
-#include "reprise/nn_module.h"
 
 namespace reprise::nn::detail {
 
@@ -36,16 +36,16 @@ struct Frame {
   Filter mutable_ = false;
   bool initializing = false;
   bool captures_calls = false;  // store the result of each call in "intermediates"
-  bool is_open = true;  // closed when its init, apply or lifted call has ended
-  std::size_t depth = 0;  // of lifted calls
+  bool is_open = true;          // closed when its init, apply or lifted call has ended
+  std::size_t depth = 0;        // of lifted calls
 };
 
 struct Scope {
   std::shared_ptr<Frame> frame;
-  Path path;        // in the variables
-  Path debug_path;  // the same with the lifts around it: remat(block)
+  Path path;                             // in the variables
+  Path debug_path;                       // the same with the lifts around it: remat(block)
   std::map<std::string, Array> streams;  // root keys
-  Path suffix;      // names pushed since the root keys were made
+  Path suffix;                           // names pushed since the root keys were made
   std::shared_ptr<Counters> counters;
 
   std::shared_ptr<Scope> push(const std::string& name) const;
@@ -56,7 +56,9 @@ struct Scope {
   // The value, which must be there.
   const Array& get(const std::string& collection, const std::string& name) const;
   void put(const std::string& collection, const std::string& name, Dict::Node value);
-  bool is_mutable(const std::string& collection) const { return frame->mutable_.matches(collection); }
+  bool is_mutable(const std::string& collection) const {
+    return frame->mutable_.matches(collection);
+  }
   // Throws what a missing variable means; `made` says what was asked for.
   [[noreturn]] void missing(const std::string& what, const std::string& collection,
                             const std::string& name) const;
@@ -72,7 +74,7 @@ using ScopePtr = std::shared_ptr<Scope>;
 // The depth of lifted calls on this thread; frames of lower depth are read-only.
 std::size_t& lift_depth();
 
-// ------------------------------------------------------------------------------- nested dictionaries
+// ----------------------------------------------------------------------------- nested dictionaries
 // The dictionary at a path, null if it is not there (or is an array).
 const Dict* dict_at(const Dict& tree, const Path& path);
 Dict& make_dict_at(Dict& tree, const Path& path);

@@ -1,6 +1,5 @@
-#include "reprise/nn_sequential.h"
-
 #include "reprise/errors.h"
+#include "reprise/nn_sequential.h"
 #include "reprise/ops.h"
 
 namespace reprise::nn {
@@ -23,7 +22,8 @@ Array Sequential::call(Array x) {
   return x;
 }
 
-PReLU::PReLU(PReLUFields fields, Location at) : Module(fields.name, at), fields_(std::move(fields)) {}
+PReLU::PReLU(PReLUFields fields, Location at)
+    : Module(fields.name, at), fields_(std::move(fields)) {}
 
 Array PReLU::call(Array x) {
   const AtUser at(made_at());

@@ -7,9 +7,10 @@ namespace {
 void check_variables(const Dict& variables) {
   for (const auto& [name, node] : variables.items()) {
     if (std::holds_alternative<Array>(node)) {
-      fail_with_hint<TypeError>("pass {\"params\": {...}}, as init returns it",
-                                "apply: the variables must be a dictionary of collections, got an array \"", name,
-                                "\" at its first level");
+      fail_with_hint<TypeError>(
+          "pass {\"params\": {...}}, as init returns it",
+          "apply: the variables must be a dictionary of collections, got an array \"", name,
+          "\" at its first level");
     }
   }
   const auto params = variables.items().find("params");
@@ -17,9 +18,10 @@ void check_variables(const Dict& variables) {
   const Dict& below = std::get<Dict>(params->second);
   const auto again = below.items().find("params");
   if (again != below.items().end() && std::holds_alternative<Dict>(again->second)) {
-    fail_with_hint<TypeError>("pass the inner one: variables.dict(\"params\")",
-                              "apply: the variables have one \"params\" level too many, got {\"params\": {\"params\": "
-                              "...}}");
+    fail_with_hint<TypeError>(
+        "pass the inner one: variables.dict(\"params\")",
+        "apply: the variables have one \"params\" level too many, got {\"params\": {\"params\": "
+        "...}}");
   }
 }
 
@@ -28,13 +30,15 @@ void check_rngs(const std::string& class_name, const Rngs& rngs) {
     const bool is_key = key.defined() && key.dtype() == Dtype::key && key.ndim() == 0;
     const bool is_words = key.defined() && key.dtype() == uint32 && key.shape() == Shape{2};
     if (is_key || is_words) continue;
-    fail_with_hint<TypeError>("make one with rp::random::key(seed) or rp::random::PRNGKey(seed)", class_name,
-                              ": the key for \"", stream, "\" must be a key or u32[2], got ",
+    fail_with_hint<TypeError>("make one with rp::random::key(seed) or rp::random::PRNGKey(seed)",
+                              class_name, ": the key for \"", stream,
+                              "\" must be a key or u32[2], got ",
                               key.defined() ? to_string(key.type()) : "nothing");
   }
 }
 
-ScopePtr root_scope(const ModuleBase& module, const Dict& variables, const SessionOptions& options) {
+ScopePtr root_scope(const ModuleBase& module, const Dict& variables,
+                    const SessionOptions& options) {
   check_variables(variables);
   check_rngs(module.class_name(), options.rngs);
   auto frame = std::make_shared<Frame>();

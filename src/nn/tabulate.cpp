@@ -1,7 +1,7 @@
 // Who watches calls of modules: the table of tabulate, and capture_intermediates.
-#include <algorithm>
-
 #include "nn/module_state.h"
+
+#include <algorithm>
 
 namespace reprise::nn::detail {
 namespace {
@@ -11,7 +11,8 @@ struct Call {
   Path path;
   std::string class_name, inputs, outputs;
 };
-// Null: none. Objects of a thread with destructors are gone when those of the process are destroyed.
+// Null: none. Objects of a thread with destructors are gone when those of the process are
+// destroyed.
 thread_local std::vector<std::vector<Call>>* logs = nullptr;
 
 std::string type_text(const Type& type) {
@@ -42,8 +43,8 @@ bool calls_are_watched(const ModuleBase& module) {
   return logs != nullptr || (scope && scope->frame->captures_calls);
 }
 
-void note_call(ModuleBase& module, std::uint64_t order, const char* method, const std::vector<Arrays>& inputs,
-               const Arrays& outputs) {
+void note_call(ModuleBase& module, std::uint64_t order, const char* method,
+               const std::vector<Arrays>& inputs, const Arrays& outputs) {
   const ScopePtr& scope = scope_of(module);
   if (scope->frame->captures_calls && *method != '\0') {
     for (const Array& out : outputs) module.sow("intermediates", method, out);
@@ -51,7 +52,8 @@ void note_call(ModuleBase& module, std::uint64_t order, const char* method, cons
   if (logs == nullptr) return;
   Arrays in;
   for (const Arrays& leaves : inputs) in.insert(in.end(), leaves.begin(), leaves.end());
-  logs->back().push_back({order, scope->path, module.class_name(), list_text(in), list_text(outputs)});
+  logs->back().push_back(
+      {order, scope->path, module.class_name(), list_text(in), list_text(outputs)});
 }
 
 // ------------------------------------------------------------------------------------------- table
@@ -166,7 +168,8 @@ std::string CallLog::table(const std::string& title, const Dict& variables) cons
 
   std::vector<Call> calls = logs->back();
   // Noted when they ended, listed as they began.
-  std::sort(calls.begin(), calls.end(), [](const Call& a, const Call& b) { return a.order < b.order; });
+  std::sort(calls.begin(), calls.end(),
+            [](const Call& a, const Call& b) { return a.order < b.order; });
   std::set<Path> shown;
   for (const Call& call : calls) {
     Row row = {join(call.path, "/"), call.class_name, call.inputs, call.outputs};

@@ -93,7 +93,9 @@ reprise::detail::Callee Lift::callee(const std::vector<std::string>& names) {
   callee.identity = target_.identity;
   for (const Slot& slot : inputs_) {
     const std::size_t root = root_of(slot);
-    std::string name = root < names.size() && !names[root].empty() ? names[root] : "args[" + std::to_string(root) + "]";
+    std::string name = root < names.size() && !names[root].empty()
+                           ? names[root]
+                           : "args[" + std::to_string(root) + "]";
     for (std::size_t i = 1; i < slot.path.size(); ++i) {
       const Key& key = slot.path[i];
       name += key.is_name() ? "." + key.name() : "[" + to_string(key) + "]";

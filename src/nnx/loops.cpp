@@ -116,14 +116,13 @@ class ScanCall {
     for (std::size_t i : scanned_) xs.push_back(leading(values[i], *along(inputs_[i]), i));
     reprise::detail::Callee body = lift_.callee();
     body.run = [&](const Arrays& given) { return step(values, given); };
-    const Arrays out = reprise::detail::scan(
-        body, init, xs,
-        {.length = options_.length,
-         .reverse = options_.reverse,
-         .unroll = options_.unroll,
-         .checkpoints = options_.checkpoints,
-         .checkpoint_bytes = options_.checkpoint_bytes,
-         .disk_checkpoints = options_.disk_checkpoints});
+    const Arrays out = reprise::detail::scan(body, init, xs,
+                                             {.length = options_.length,
+                                              .reverse = options_.reverse,
+                                              .unroll = options_.unroll,
+                                              .checkpoints = options_.checkpoints,
+                                              .checkpoint_bytes = options_.checkpoint_bytes,
+                                              .disk_checkpoints = options_.disk_checkpoints});
     finish(out);
   }
 

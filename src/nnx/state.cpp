@@ -233,8 +233,7 @@ reprise::Dict to_pure_dict(const State& state) {
   reprise::Dict out;
   for (const Leaf& leaf : state.leaves()) {
     reprise::Dict* at = &out;
-    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i)
-      at = &at->nested(dict_key(leaf.path[i]));
+    for (std::size_t i = 0; i + 1 < leaf.path.size(); ++i) at = &at->nested(dict_key(leaf.path[i]));
     (*at)[dict_key(leaf.path.back())] = leaf.value;
   }
   return out;

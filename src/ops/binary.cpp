@@ -1,9 +1,9 @@
 // Two-operand elementwise primitives: derivative and scalar code of each, side by side.
-#include <cstdint>
-#include <limits>
-
 #include "ops/elementwise.h"
 #include "ops/records.h"
+
+#include <cstdint>
+#include <limits>
 
 namespace reprise {
 namespace {
@@ -17,18 +17,24 @@ using Unsigned = std::make_unsigned_t<T>;
 // Integer arithmetic wraps around.
 constexpr auto plus = [](auto a, auto b) {
   using T = decltype(a);
-  if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return static_cast<T>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 };
 constexpr auto minus = [](auto a, auto b) {
   using T = decltype(a);
-  if constexpr (std::is_floating_point_v<T>) return a - b;
-  else return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a - b;
+  else
+    return static_cast<T>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
 };
 constexpr auto times = [](auto a, auto b) {
   using T = decltype(a);
-  if constexpr (std::is_floating_point_v<T>) return a * b;
-  else return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a * b;
+  else
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 };
 constexpr auto quotient = [](auto a, auto b) {
   using T = decltype(a);
@@ -185,8 +191,14 @@ Array share(X x, X y, X z) {
   const Array holders = select_n(is_y, {one_again, two});
   return div(mine, holders);
 }
-constexpr auto share_0 = [](X x, X y, X t, X z) { const Array s = share(x, y, z); return mul(t, s); };
-constexpr auto share_1 = [](X x, X y, X t, X z) { const Array s = share(y, x, z); return mul(t, s); };
+constexpr auto share_0 = [](X x, X y, X t, X z) {
+  const Array s = share(x, y, z);
+  return mul(t, s);
+};
+constexpr auto share_1 = [](X x, X y, X t, X z) {
+  const Array s = share(y, x, z);
+  return mul(t, s);
+};
 
 // y x^(y-1), and exactly 0 where y is 0, even at x = 0.
 Array pow_by_base_with_integers(X x, X y, X t, X z) {

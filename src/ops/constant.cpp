@@ -83,14 +83,13 @@ Arrays platform_index_eval(const Arrays&, const Params& params, const Types& out
 
 constexpr ParamRule platform_rules[] = {{"platforms", form::text}};
 constexpr ParamRule iota_rules[] = {{"dimension", form::integer},
-                                     {"dtype", form::dtype},
-                                     {"shape", form::ints},
-                                     {"sharding", form::none, "None"}};
-constexpr ParamRule empty_rules[] = {{"dtype", form::dtype},
-                                      {"out_sharding", form::none, "None"},
-                                      {"shape", form::ints}};
+                                    {"dtype", form::dtype},
+                                    {"shape", form::ints},
+                                    {"sharding", form::none, "None"}};
+constexpr ParamRule empty_rules[] = {
+    {"dtype", form::dtype}, {"out_sharding", form::none, "None"}, {"shape", form::ints}};
 constexpr ParamRule empty2_rules[] = {{"dtype", form::dtype},
-                                       {"memory_space", form::text, "MemorySpace.Device"}};
+                                      {"memory_space", form::text, "MemorySpace.Device"}};
 
 }  // namespace
 

@@ -265,15 +265,15 @@ Params conv_parsed(const Params& printed, const Types&, const Types&) {
 }
 
 constexpr ParamRule conv_rules[] = {{"batch_group_count", form::integer, "1"},
-                                     {"dimension_numbers", form::object},
-                                     {"feature_group_count", form::integer, "1"},
-                                     {"lhs_dilation", form::ints},
-                                     {"out_sharding", form::none, "None"},
-                                     {"padding", form::rows},
-                                     {"precision", form::none | form::text, "None"},
-                                     {"preferred_element_type", form::none | form::dtype, "None"},
-                                     {"rhs_dilation", form::ints},
-                                     {"window_strides", form::ints}};
+                                    {"dimension_numbers", form::object},
+                                    {"feature_group_count", form::integer, "1"},
+                                    {"lhs_dilation", form::ints},
+                                    {"out_sharding", form::none, "None"},
+                                    {"padding", form::rows},
+                                    {"precision", form::none | form::text, "None"},
+                                    {"preferred_element_type", form::none | form::dtype, "None"},
+                                    {"rhs_dilation", form::ints},
+                                    {"window_strides", form::ints}};
 
 }  // namespace
 

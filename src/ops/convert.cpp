@@ -180,11 +180,12 @@ Tangents copy_transpose(const Tangents& ct, const Primals&, const Types&, const 
   return {copy(*ct[0])};
 }
 
-constexpr ParamRule convert_rules[] = {
-    {"new_dtype", form::dtype}, {"sharding", form::none, unused}, {"weak_type", form::flag, "False"}};
+constexpr ParamRule convert_rules[] = {{"new_dtype", form::dtype},
+                                       {"sharding", form::none, unused},
+                                       {"weak_type", form::flag, "False"}};
 constexpr ParamRule bitcast_rules[] = {{"new_dtype", form::dtype}};
 constexpr ParamRule precision_rules[] = {{"exponent_bits", form::integer},
-                                          {"mantissa_bits", form::integer}};
+                                         {"mantissa_bits", form::integer}};
 
 }  // namespace
 

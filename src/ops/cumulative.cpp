@@ -178,7 +178,7 @@ Batched cumulative_batch(const Primitive& self, const Arrays& x, const Axes& axe
 }
 
 constexpr ParamRule cumulative_rules[] = {{"axis", form::integer},
-                                           {"reverse", form::flag, "False"}};
+                                          {"reverse", form::flag, "False"}};
 
 template <Name name, class R>
 constexpr Primitive cumulative{.name = name.text,

@@ -19,7 +19,9 @@ Params params_for(MemorySpace space) {
           {"devices", OpaquePtr(std::make_shared<const SpaceParam>(space))},
           {"srcs", std::string("(None,)")}};
 }
-MemorySpace space_of(const Params& params) { return params.get_opaque<SpaceParam>("devices")->space; }
+MemorySpace space_of(const Params& params) {
+  return params.get_opaque<SpaceParam>("devices")->space;
+}
 
 Types put_type(const Types& in, const Params& params) {
   Type out = in[0];
@@ -40,9 +42,8 @@ Params put_parsed(const Params& printed, const Types&, const Types&) {
   return params_for(host ? MemorySpace::host : MemorySpace::device);
 }
 
-constexpr ParamRule put_rules[] = {{"copy_semantics", form::text, ""},
-                                    {"devices", form::object},
-                                    {"srcs", form::text, ""}};
+constexpr ParamRule put_rules[] = {
+    {"copy_semantics", form::text, ""}, {"devices", form::object}, {"srcs", form::text, ""}};
 
 }  // namespace
 

@@ -2,8 +2,8 @@
 //
 //   out[batch, lhs free, rhs free] = sum over contracting of lhs * rhs
 #include "ops/dot.h"
-#include "ops/dot_vector.h"
 
+#include "ops/dot_vector.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/reduce.h"
@@ -149,12 +149,15 @@ Array evaluate(const Array& lhs, const Array& rhs, const DotDims& d, const Type&
 }
 
 // One side is a single vector and the other a matrix, all f32: sums in XLA's order.
-std::optional<Array> evaluate_vector(const Array& lhs, const Array& rhs, const DotDims& d, const Type& type) {
+std::optional<Array> evaluate_vector(const Array& lhs, const Array& rhs, const DotDims& d,
+                                     const Type& type) {
   const auto is_vector = [](const Array& x, const Ints& contracting) {
     return x.size() == x.shape(contracting[0]);
   };
-  if (!d.lhs_batch.empty() || d.lhs_contracting.size() != 1 || type.size() == 0) return std::nullopt;
-  const bool lhs_vector = is_vector(lhs, d.lhs_contracting), rhs_vector = is_vector(rhs, d.rhs_contracting);
+  if (!d.lhs_batch.empty() || d.lhs_contracting.size() != 1 || type.size() == 0)
+    return std::nullopt;
+  const bool lhs_vector = is_vector(lhs, d.lhs_contracting),
+             rhs_vector = is_vector(rhs, d.rhs_contracting);
   if (!lhs_vector && !rhs_vector) return std::nullopt;
   const Array &matrix = lhs_vector ? rhs : lhs, &vector = lhs_vector ? lhs : rhs;
   const std::int64_t axis = lhs_vector ? d.rhs_contracting[0] : d.lhs_contracting[0];
@@ -162,9 +165,11 @@ std::optional<Array> evaluate_vector(const Array& lhs, const Array& rhs, const D
   const std::int64_t k = matrix.shape(axis), n = type.size();
   NewArray result(type);
   if (axis == 0) {
-    vector_times_matrix(elements<float>(vector), elements<float>(matrix), result.data<float>(), k, n);
+    vector_times_matrix(elements<float>(vector), elements<float>(matrix), result.data<float>(), k,
+                        n);
   } else {
-    matrix_times_vector(elements<float>(matrix), elements<float>(vector), result.data<float>(), n, k);
+    matrix_times_vector(elements<float>(matrix), elements<float>(vector), result.data<float>(), n,
+                        k);
   }
   return std::move(result).finish();
 }
@@ -255,10 +260,10 @@ Batched dot_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
 
 // Sums are always in the wider type: no precision asks for more.
 constexpr ParamRule dot_rules[] = {{dims_key, form::dims},
-                                    {"out_sharding", form::none, absent},
-                                    {"out_type", form::none, unused},
-                                    {"precision", form::none | form::text, absent},
-                                    {dtype_key, form::none | form::dtype, absent}};
+                                   {"out_sharding", form::none, absent},
+                                   {"out_type", form::none, unused},
+                                   {"precision", form::none | form::text, absent},
+                                   {dtype_key, form::none | form::dtype, absent}};
 
 }  // namespace
 

@@ -5,15 +5,15 @@
 //       [](auto v) { return std::sin(v); }>;
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <type_traits>
-
 #include "array/access.h"
 #include "base/cast.h"
 #include "base/dtype.h"
 #include "ops/lax.h"
 #include "program/primitive.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
 
 namespace reprise {
 
@@ -64,10 +64,10 @@ Out to_element(R r) {
 // How to walk operands that broadcasting stretches: per operand a stride for each output dimension.
 struct Walk {
   explicit Walk(const Types& in, const Shape& out);
-  bool flat = true;                // every operand is full or a scalar: one loop
+  bool flat = true;                 // every operand is full or a scalar: one loop
   std::vector<std::int64_t> inner;  // stride of the innermost loop, 0 or 1
   std::vector<Shape> strides;
-  Shape outer;                      // dimensions before the innermost
+  Shape outer;  // dimensions before the innermost
   std::int64_t inner_size = 1;
 };
 
@@ -120,8 +120,8 @@ Arrays eval_binary(const Arrays& x, const Params&, const Types& out) {
     const std::int64_t sa = walk.inner[0], sb = walk.inner[1];
     for_each_row<2>(walk, [&](std::int64_t o, const std::int64_t* at) {
       for (std::int64_t i = 0; i < walk.inner_size; ++i) {
-        to[o + i] = to_element<Out>(scalar(static_cast<C>(a[at[0] + i * sa]),
-                                           static_cast<C>(b[at[1] + i * sb])));
+        to[o + i] = to_element<Out>(
+            scalar(static_cast<C>(a[at[0] + i * sa]), static_cast<C>(b[at[1] + i * sb])));
       }
     });
   });

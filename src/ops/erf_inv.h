@@ -28,8 +28,9 @@ inline constexpr std::uint32_t log1p_den[] = {0x3f800000, 0x417101ad, 0x42a6185b
                                               0x439a8ca3, 0x43586d8a, 0x42707982};
 
 // The result over x, by w = -log(1 - x^2): in w - 2.5 below 5, else in sqrt(w) - 3.
-inline constexpr std::uint32_t central[] = {0x32f16588, 0x34b84b36, 0xb66c7357, 0xb6935ac1, 0x396532db,
-                                            0xbaa45408, 0xbb88e4ef, 0x3e7c8f63, 0x3fc02e2f};
+inline constexpr std::uint32_t central[] = {0x32f16588, 0x34b84b36, 0xb66c7357,
+                                            0xb6935ac1, 0x396532db, 0xbaa45408,
+                                            0xbb88e4ef, 0x3e7c8f63, 0x3fc02e2f};
 inline constexpr std::uint32_t tail[] = {0xb951f09b, 0x38d3b56b, 0x3ab0dc72, 0xbb70bde7, 0x3bbc127b,
                                          0xbbf9c5d7, 0x3c1aa57e, 0x3f8036db, 0x40354f7e};
 

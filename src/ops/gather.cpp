@@ -175,8 +175,8 @@ void check_dimension_numbers(const char* op, const NamedTuple& names,
 void check_slice_sizes(const char* op, const GatherDimensionNumbers& n, const Type& operand,
                        const Type& indices, const Ints& slice_sizes) {
   bool fits = slice_sizes.size() == operand.shape.size();
-  const bool no_windows =
-      std::any_of(indices.shape.begin(), indices.shape.end() - 1, [](std::int64_t size) { return size == 0; });
+  const bool no_windows = std::any_of(indices.shape.begin(), indices.shape.end() - 1,
+                                      [](std::int64_t size) { return size == 0; });
   for (std::int64_t d = 0; fits && d < operand.ndim(); ++d) {
     const std::int64_t size = slice_sizes[at(d)];
     fits = size >= 0 && (no_windows || size <= operand.shape[at(d)]);

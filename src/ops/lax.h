@@ -9,11 +9,11 @@ namespace reprise::lax {
 
 // While tracing: broadcast_in_dim of the literal, or the literal itself for scalars.
 Array filled(const Shape& shape, Literal value);
-Array zeros(const Type& type);                     // broadcast_in_dim 0.0, or a literal for scalars
-Array full_like(const Type& type, double value);   // the same with another value
-Array const_like(const Array& x, double value);    // a literal of x's dtype, never a residual
+Array zeros(const Type& type);                    // broadcast_in_dim 0.0, or a literal for scalars
+Array full_like(const Type& type, double value);  // the same with another value
+Array const_like(const Array& x, double value);   // a literal of x's dtype, never a residual
 Array convert(const Array& x, Dtype dtype, bool weak_type = false);  // elided when nothing changes
-Array add_any(const Array& x, const Array& y);     // accumulation of tangents and cotangents
+Array add_any(const Array& x, const Array& y);  // accumulation of tangents and cotangents
 // The cotangent of an operand of type t that broadcasting stretched: sums the stretched axes.
 Array unbroadcast(const Type& t, const Array& ct);
 // Moves the axis `from` to position `to` by a transpose.

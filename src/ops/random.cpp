@@ -277,8 +277,8 @@ T normal_of(Words key) {
   const T u = std::max(low, uniform_of<T>(key) * (1 - low) + low);
   return static_cast<T>(std::numbers::sqrt2) * inverse_erf(u);
 }
-// By Marsaglia and Tsang: V is a cube of a normal variable, kept or drawn again. Below 1 a sample for
-// a + 1 is made smaller. The keys are used as JAX uses them.
+// By Marsaglia and Tsang: V is a cube of a normal variable, kept or drawn again. Below 1 a sample
+// for a + 1 is made smaller. The keys are used as JAX uses them.
 template <class T>
 T gamma_of(Words key, T a, bool in_logarithms) {
   const bool is_large = a >= 1;
@@ -310,8 +310,9 @@ Types gamma_type(const Types& in, const Params&) {
   const Shape &keys = in[0].shape, &a = in[1].shape;
   if ((in[1].dtype != Dtype::f32 && in[1].dtype != Dtype::f64) || keys.size() > a.size() ||
       !std::equal(keys.begin(), keys.end(), a.begin())) {
-    fail<TypeError>("random_gamma: f32 or f64 with the dimensions of the keys first is needed, got ",
-                    in[1], " for ", in[0]);
+    fail<TypeError>(
+        "random_gamma: f32 or f64 with the dimensions of the keys first is needed, got ", in[1],
+        " for ", in[0]);
   }
   return {in[1]};
 }

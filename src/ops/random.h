@@ -25,7 +25,8 @@ Array random_bits(const Array& keys, std::int64_t bit_width, const Shape& shape)
 // The hash itself, elementwise on u32: two words of key, two of counter -> two words.
 std::pair<Array, Array> threefry2x32(const Array& key0, const Array& key1, const Array& count0,
                                      const Array& count1);
-// Elementwise on u32: what random_bits draws at this position, as one word. Compiled programs draw by it.
+// Elementwise on u32: what random_bits draws at this position, as one word. Compiled programs draw
+// by it.
 Array threefry_bits(const Array& key0, const Array& key1, const Array& position);
 
 }  // namespace reprise::lax

@@ -369,7 +369,7 @@ constexpr Primitive with_tangent(Primitive p, decltype(Primitive::tangent) tange
   return p;
 }
 constexpr Primitive sum(Primitive p, decltype(Primitive::tangent) tangent,
-                           decltype(Primitive::transpose) transpose) {
+                        decltype(Primitive::transpose) transpose) {
   p.tangent = tangent;
   p.transpose = transpose;
   p.param_rules = sum_rules;

@@ -70,7 +70,8 @@ struct Largest {  // NaN wins, +0 is larger than -0
   }
   template <class T>
   static T combine(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a > b || a != a || (a == b && std::signbit(b)) ? a : b;
+    if constexpr (std::is_floating_point_v<T>)
+      return a > b || a != a || (a == b && std::signbit(b)) ? a : b;
     return a > b ? a : b;
   }
 };
@@ -84,7 +85,8 @@ struct Smallest {
   }
   template <class T>
   static T combine(T a, T b) {
-    if constexpr (std::is_floating_point_v<T>) return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
+    if constexpr (std::is_floating_point_v<T>)
+      return a < b || a != a || (a == b && std::signbit(a)) ? a : b;
     return a < b ? a : b;
   }
 };

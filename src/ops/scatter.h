@@ -19,7 +19,8 @@ lax::ScatterDimensionNumbers parse_scatter_numbers(std::string_view text);
 
 // The gather that reads what the scatter writes.
 lax::GatherDimensionNumbers inverse(const lax::ScatterDimensionNumbers&);
-Ints slice_sizes_of(const lax::ScatterDimensionNumbers&, std::int64_t operand_ndim, const Shape& updates);
+Ints slice_sizes_of(const lax::ScatterDimensionNumbers&, std::int64_t operand_ndim,
+                    const Shape& updates);
 
 // { lambda ; a b. let c = combine a b in (c,) }: one object per primitive, dtype and use, as in
 // JAX, where transposition makes its own. The printer shares equal objects.

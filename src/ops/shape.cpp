@@ -317,8 +317,8 @@ Batched rev_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int6
 }
 
 constexpr ParamRule broadcast_rules[] = {{"broadcast_dimensions", form::ints, "()"},
-                                          {"shape", form::ints, completed},
-                                          {"sharding", form::none, unused}};
+                                         {"shape", form::ints, completed},
+                                         {"sharding", form::none, unused}};
 // The dimensions of the operand in another order first: JAX's reshape of order "F".
 Types permuted_reshape_type(const Types& in, const Params& params) {
   expect_operands("reshape", in, 1);
@@ -357,12 +357,13 @@ Batched permuted_reshape_batch(const Primitive& self, const Arrays& x, const Axe
   return {self.bind({moved}, params.with("dimensions", dims).with("new_sizes", sizes)), {0}};
 }
 const Primitive* reshape_parsed_as(const Params& params) {
-  return std::holds_alternative<Ints>(*params.find("dimensions")) ? &permuted_reshape_p : &reshape_p;
+  return std::holds_alternative<Ints>(*params.find("dimensions")) ? &permuted_reshape_p
+                                                                  : &reshape_p;
 }
 
 constexpr ParamRule reshape_rules[] = {{"dimensions", form::none | form::ints, "None"},
-                                        {"new_sizes", form::ints},
-                                        {"sharding", form::none, "None"}};
+                                       {"new_sizes", form::ints},
+                                       {"sharding", form::none, "None"}};
 constexpr ParamRule transpose_rules[] = {{"permutation", form::ints}};
 constexpr ParamRule dimensions_rules[] = {{"dimensions", form::ints}};
 

@@ -72,7 +72,8 @@ Tangents slice_transpose(const Tangents& ct, const Primals&, const Types& in,
         stride == 1 ? limit[d] : start[d] + (size == 0 ? 0 : 1 + (size - 1) * stride);
     config.push_back({start[d], in[0].shape[d] - end, stride - 1});
   }
-  return {pad_in_rule(*ct[0], const_like(*ct[0], 0), config, static_cast<std::int64_t>(config.size()))};
+  return {
+      pad_in_rule(*ct[0], const_like(*ct[0], 0), config, static_cast<std::int64_t>(config.size()))};
 }
 
 Batched slice_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
@@ -257,8 +258,8 @@ Array wrap_negative(const Array& index, std::int64_t size) {
 namespace {
 
 constexpr ParamRule slice_rules[] = {{"limit_indices", form::ints},
-                                      {"start_indices", form::ints},
-                                      {"strides", form::none | form::ints, "None"}};
+                                     {"start_indices", form::ints},
+                                     {"strides", form::none | form::ints, "None"}};
 constexpr ParamRule sizes_rules[] = {{"slice_sizes", form::ints}};
 
 }  // namespace

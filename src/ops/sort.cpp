@@ -239,9 +239,8 @@ Batched top_k_batch(const Primitive& self, const Arrays& x, const Axes& axes, st
   return {self.bind(x, params.with("axis", axis[0])), {axes[0], axes[0]}};
 }
 
-constexpr ParamRule sort_rules[] = {{"dimension", form::integer},
-                                     {"is_stable", form::flag, "True"},
-                                     {"num_keys", form::integer}};
+constexpr ParamRule sort_rules[] = {
+    {"dimension", form::integer}, {"is_stable", form::flag, "True"}, {"num_keys", form::integer}};
 // What is equal stays in order here, whatever is asked.
 constexpr ParamRule top_k_rules[] = {
     {"axis", form::integer}, {"is_stable", form::flag, unused}, {"k", form::integer}};

@@ -1,5 +1,6 @@
-// What programs of JAX have and no function of the library makes: the gamma function and its relatives,
-// Bessel functions, bits. Compiled programs call the evaluation here, which is in f64 whatever the dtype.
+// What programs of JAX have and no function of the library makes: the gamma function and its
+// relatives, Bessel functions, bits. Compiled programs call the evaluation here, which is in f64
+// whatever the dtype.
 //
 //   igamma(a, x)  = 1/Gamma(a) * integral from 0 to x of t^(a-1) e^-t dt      igammac = 1 - igamma
 //   polygamma(n, x) = n-th derivative of digamma     zeta(s, q) = sum over k of (q + k)^-s
@@ -56,8 +57,8 @@ double zeta_of(double s, double q) {
   double sum = 0;
   for (int k = 0; k < 12 || q < 12; ++k, ++q) sum += std::pow(q, -s);
   sum += std::pow(q, 1 - s) / (s - 1) + 0.5 * std::pow(q, -s);
-  constexpr double by_factorial[] = {1.0 / 12,        -1.0 / 720,          1.0 / 30240,
-                                     -1.0 / 1209600,  1.0 / 47900160,      -691.0 / 1307674368000,
+  constexpr double by_factorial[] = {1.0 / 12,         -1.0 / 720,     1.0 / 30240,
+                                     -1.0 / 1209600,   1.0 / 47900160, -691.0 / 1307674368000,
                                      1.0 / 74724249600};
   double term = s * std::pow(q, -s - 1);
   for (int k = 0; k < 7; ++k) {
@@ -157,8 +158,8 @@ double beta_fraction(double a, double b, double x) {
 double betainc_of(double a, double b, double x) {
   if (std::isnan(a + b + x) || a <= 0 || b <= 0 || x < 0 || x > 1) return nan_value;
   if (x == 0 || x == 1) return x;
-  const double log_front = log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) +
-                           b * std::log1p(-x);
+  const double log_front =
+      log_gamma(a + b) - log_gamma(a) - log_gamma(b) + a * std::log(x) + b * std::log1p(-x);
   if (x < (a + 1) / (a + b + 2)) return std::exp(log_front) * beta_fraction(a, b, x) / a;
   return 1 - std::exp(log_front) * beta_fraction(b, a, 1 - x) / b;
 }
@@ -193,8 +194,10 @@ Array digamma_tangent(X x, X t, X) {
   return mul(t, slope);
 }
 Array no_tangent(X, X, X t, X) {
-  fail<RuleError>("polygamma, zeta, igamma_grad_a, random_gamma_grad: no derivative by this operand, got one of ",
-                  t.type());
+  fail<RuleError>(
+      "polygamma, zeta, igamma_grad_a, random_gamma_grad: no derivative by this operand, got one "
+      "of ",
+      t.type());
 }
 Array polygamma_tangent(X n, X x, X t, X) {
   const Array next = add(n, const_like(n, 1));
@@ -268,7 +271,8 @@ Arrays betainc_eval(const Arrays& x, const Params&, const Types& out) {
 // Only the derivative by x has a closed form.
 Tangents betainc_tangent(const Arrays& x, const Tangents& dx, const Arrays&, const Params&) {
   if (dx[0] || dx[1]) {
-    fail<RuleError>("regularized_incomplete_beta: there is a derivative by x only, got one by a or b");
+    fail<RuleError>(
+        "regularized_incomplete_beta: there is a derivative by x only, got one by a or b");
   }
   const Array a_less = sub(x[0], const_like(x[0], 1));
   const Array b_less = sub(x[1], const_like(x[1], 1));
@@ -286,7 +290,8 @@ Tangents betainc_tangent(const Arrays& x, const Tangents& dx, const Arrays&, con
 // ------------------------------------------------------------------------------------- polynomial
 // x, c0, c1, ... -> c0 + x (c1 + x (c2 + ...))
 Types polynomial_type(const Types& in, const Params&) {
-  if (in.size() < 2) fail<TypeError>("polynomial: a coefficient is needed, got ", in.size(), " operands");
+  if (in.size() < 2)
+    fail<TypeError>("polynomial: a coefficient is needed, got ", in.size(), " operands");
   return elementwise::type_of<"polynomial", Domain::number>(in, {});
 }
 Array polynomial_of(const Array& x, std::span<const Array> coefficients) {
@@ -303,7 +308,8 @@ Array stretched(const Array& y, const Type& out) {  // of a constant alone
 Arrays polynomial_eval(const Arrays& x, const Params&, const Types& out) {
   return {stretched(polynomial_of(x[0], std::span(x).subspan(1)), out[0])};
 }
-Tangents polynomial_tangent(const Arrays& x, const Tangents& dx, const Arrays& y, const Params& params) {
+Tangents polynomial_tangent(const Arrays& x, const Tangents& dx, const Arrays& y,
+                            const Params& params) {
   Tangent by_x, by_coefficients;
   if (dx[0] && x.size() > 2) {
     Arrays slopes{x[0]};
@@ -324,7 +330,8 @@ Tangents polynomial_tangent(const Arrays& x, const Tangents& dx, const Arrays& y
   if (sum) sum = stretched(*sum, y[0].type());
   return {sum};
 }
-Tangents polynomial_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params&) {
+Tangents polynomial_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                              const Params&) {
   if (!x[0]) fail<RuleError>("polynomial: not linear in x, got a linear x");
   Tangents out(in.size());
   Array powers = *ct[0];
@@ -365,7 +372,8 @@ auto ordered(T v) {
 constexpr ParamRule polynomial_rules[] = {{"unroll", form::none | form::integer, absent}};
 
 template <auto f>
-constexpr auto rounded = [](auto... v) { return static_cast<std::common_type_t<decltype(v)...>>(f(v...)); };
+constexpr auto rounded =
+    [](auto... v) { return static_cast<std::common_type_t<decltype(v)...>>(f(v...)); };
 
 constexpr Primitive evaluated(Primitive p) {  // elementwise kinds are those with machine code
   p.kind = Kind::index;

@@ -351,20 +351,18 @@ Batched selection_batch(const Primitive& self, const Arrays& x, const Axes& axes
 }
 
 constexpr ParamRule window_rules[] = {{"base_dilation", form::ints},
-                                       {"padding", form::rows},
-                                       {"window_dilation", form::ints},
-                                       {"window_dimensions", form::ints},
-                                       {"window_strides", form::ints}};
-constexpr ParamRule gather_add_rules[] = {{"base_dilation", form::ints},
-                                           {"padding", form::rows},
+                                      {"padding", form::rows},
+                                      {"window_dilation", form::ints},
+                                      {"window_dimensions", form::ints},
+                                      {"window_strides", form::ints}};
+constexpr ParamRule gather_add_rules[] = {
+    {"base_dilation", form::ints},     {"padding", form::rows},
+    {"select_prim", form::text},       {"window_dilation", form::ints},
+    {"window_dimensions", form::ints}, {"window_strides", form::ints}};
+constexpr ParamRule scatter_add_rules[] = {{"padding", form::rows},
                                            {"select_prim", form::text},
-                                           {"window_dilation", form::ints},
                                            {"window_dimensions", form::ints},
                                            {"window_strides", form::ints}};
-constexpr ParamRule scatter_add_rules[] = {{"padding", form::rows},
-                                            {"select_prim", form::text},
-                                            {"window_dimensions", form::ints},
-                                            {"window_strides", form::ints}};
 
 template <Name name, Domain domain, class R>
 constexpr Primitive window_reduction(decltype(Primitive::tangent) tangent,

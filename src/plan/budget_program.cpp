@@ -30,8 +30,13 @@ constexpr std::size_t small_scratch = 64 << 10;  // shared by all steps (plan/me
 // Walks the steps in order and makes a node of every value that one of them stores.
 class BudgetGraphMaker {
  public:
-  BudgetGraphMaker(BudgetProgram& out, const std::vector<std::size_t>& scratch_bytes, bool policies_are_free)
-      : out_(out), s_(*out.schedule_), p_(*s_.program), scratch_(scratch_bytes), free_(policies_are_free),
+  BudgetGraphMaker(BudgetProgram& out, const std::vector<std::size_t>& scratch_bytes,
+                   bool policies_are_free)
+      : out_(out),
+        s_(*out.schedule_),
+        p_(*s_.program),
+        scratch_(scratch_bytes),
+        free_(policies_are_free),
         storage_(find_storage(p_)) {
     out_.is_view_ = storage_.is_view;
     out_.node_of_.assign(s_.types.size(), -1);
@@ -83,7 +88,8 @@ class BudgetGraphMaker {
   void add_step(std::size_t i) {
     const Step& step = s_.steps[i];
     std::vector<int> works_in;
-    if (i < scratch_.size() && scratch_[i] > small_scratch) works_in.push_back(add_memory(i, scratch_[i], {}, 0));
+    if (i < scratch_.size() && scratch_[i] > small_scratch)
+      works_in.push_back(add_memory(i, scratch_[i], {}, 0));
     if (const Equation* e = equation_of(step)) {
       for (Var v : e->out) add_value(v, i, works_in);
       if (e->out.empty()) add_effect(*e, i);
@@ -91,23 +97,28 @@ class BudgetGraphMaker {
     }
     for (Var v : step.writes) {
       if (last_write_[number_of(v)] != i) continue;
-      if (number_of(v) < p_.types.size()) add_value(v, i, works_in);
-      else add_copy(v, i);
+      if (number_of(v) < p_.types.size())
+        add_value(v, i, works_in);
+      else
+        add_copy(v, i);
     }
   }
   int add_memory(std::size_t step, std::size_t bytes, std::vector<int> operands, double seconds) {
     out_.values_.push_back({-1, step, {}, operands, false});
-    nodes_.push_back({static_cast<std::int64_t>(aligned_bytes(bytes)), seconds, std::move(operands), false});
+    nodes_.push_back(
+        {static_cast<std::int64_t>(aligned_bytes(bytes)), seconds, std::move(operands), false});
     return static_cast<int>(nodes_.size()) - 1;
   }
   static std::size_t aligned_bytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  // Of an operand in an order that a step can read: the scheduler makes it again wherever the step stands.
+  // Of an operand in an order that a step can read: the scheduler makes it again wherever the step
+  // stands.
   void add_copy(Var v, std::size_t i) {
     std::vector<int> operands;
     for (Var from : s_.steps[i].reads) {
       if (out_.node_of_[number_of(from)] >= 0) operands.push_back(out_.node_of_[number_of(from)]);
     }
-    out_.node_of_[number_of(v)] = add_memory(i, s_.types[number_of(v)].nbytes(), operands, seconds_of(s_, s_.steps[i]));
+    out_.node_of_[number_of(v)] =
+        add_memory(i, s_.types[number_of(v)].nbytes(), operands, seconds_of(s_, s_.steps[i]));
   }
 
   // What has no results happens once, in its place, as outputs are made once.
@@ -130,8 +141,10 @@ class BudgetGraphMaker {
     const auto visit = [&](const Atom& a) {
       if (!a.is_var()) return;
       const int node = out_.node_of_[number_of(a.var)];
-      if (node >= 0) operands.insert(node);
-      else if (made_by_[number_of(a.var)] >= 0) todo.insert(static_cast<std::size_t>(made_by_[number_of(a.var)]));
+      if (node >= 0)
+        operands.insert(node);
+      else if (made_by_[number_of(a.var)] >= 0)
+        todo.insert(static_cast<std::size_t>(made_by_[number_of(a.var)]));
     };
     visit(Atom::of(v));
     while (!todo.empty()) {
@@ -157,9 +170,12 @@ class BudgetGraphMaker {
     out_.values_.push_back(std::move(value));
     nodes_.push_back(std::move(node));
   }
-  std::int64_t bytes_of(Var v) const { return static_cast<std::int64_t>(aligned_bytes(p_.type(v).nbytes())); }
+  std::int64_t bytes_of(Var v) const {
+    return static_cast<std::int64_t>(aligned_bytes(p_.type(v).nbytes()));
+  }
   double seconds_to(Var v, std::size_t i, const BudgetProgram::Value& value) const {
-    if (equation_of(s_.steps[i]) != nullptr && value.eqns.size() == 1) return seconds_of(s_, s_.steps[i]);
+    if (equation_of(s_.steps[i]) != nullptr && value.eqns.size() == 1)
+      return seconds_of(s_, s_.steps[i]);
     double bytes = static_cast<double>(p_.type(v).nbytes()), seconds = 0;
     for (int n : value.operands) bytes += static_cast<double>(nodes_[number_of_node(n)].bytes);
     for (std::size_t e : value.eqns) seconds += work_seconds(p_, p_.eqns[e]);
@@ -192,7 +208,11 @@ namespace {
 class BudgetEmitter {
  public:
   BudgetEmitter(const Program& p, const std::vector<int>& node_of, const std::vector<bool>& is_view)
-      : p_(p), node_of_(node_of), is_view_(is_view), now_(p.types.size(), -1), is_bound_(p.types.size(), false) {
+      : p_(p),
+        node_of_(node_of),
+        is_view_(is_view),
+        now_(p.types.size(), -1),
+        is_bound_(p.types.size(), false) {
     out_ = p;
     out_.eqns.clear();
   }
@@ -277,8 +297,8 @@ class BudgetEmitter {
 
 }  // namespace
 
-BudgetProgram::BudgetProgram(std::shared_ptr<const Schedule> s, const std::vector<std::size_t>& scratch_bytes,
-                             bool policies_are_free)
+BudgetProgram::BudgetProgram(std::shared_ptr<const Schedule> s,
+                             const std::vector<std::size_t>& scratch_bytes, bool policies_are_free)
     : schedule_(std::move(s)) {
   BudgetGraphMaker(*this, scratch_bytes, policies_are_free).run();
 }
@@ -295,8 +315,10 @@ bool BudgetProgram::breaks_policies(const budget::Schedule& schedule) const {
 Program BudgetProgram::emit(const budget::Schedule& schedule) const {
   BudgetEmitter emitter(program(), node_of_, is_view_);
   for (int n : schedule) {
-    if (value(n).var >= 0) emitter.evaluate(value(n), n);
-    else if (!value(n).eqns.empty()) emitter.happen(value(n), n);
+    if (value(n).var >= 0)
+      emitter.evaluate(value(n), n);
+    else if (!value(n).eqns.empty())
+      emitter.happen(value(n), n);
   }
   return emitter.finish(outputs_, static_cast<int>(values_.size()));
 }

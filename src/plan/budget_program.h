@@ -19,11 +19,11 @@ namespace reprise::plan {
 class BudgetProgram {
  public:
   struct Value {
-    Var var = -1;                    // -1: scratch memory, a copy for a step, or an effect
-    std::size_t step = 0;            // that makes it
-    std::vector<std::size_t> eqns;   // from stored values and arguments to it, in order
-    std::vector<int> operands;       // nodes
-    bool fixed = false;              // a policy saved it, or it goes to the host: never repeated
+    Var var = -1;                   // -1: scratch memory, a copy for a step, or an effect
+    std::size_t step = 0;           // that makes it
+    std::vector<std::size_t> eqns;  // from stored values and arguments to it, in order
+    std::vector<int> operands;      // nodes
+    bool fixed = false;             // a policy saved it, or it goes to the host: never repeated
   };
 
   // `scratch_bytes`: of every step. Values that policies saved are fixed unless they are free.
@@ -42,9 +42,9 @@ class BudgetProgram {
   friend class BudgetGraphMaker;
   std::shared_ptr<const Schedule> schedule_;
   std::vector<Value> values_;
-  Value outputs_;                 // what leads to the program's outputs
-  std::vector<int> node_of_;      // of variables; -1: computed on the way, or an argument
-  std::vector<bool> is_view_;     // of equations
+  Value outputs_;              // what leads to the program's outputs
+  std::vector<int> node_of_;   // of variables; -1: computed on the way, or an argument
+  std::vector<bool> is_view_;  // of equations
   std::shared_ptr<const budget::Graph> graph_;
 };
 

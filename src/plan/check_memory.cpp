@@ -1,8 +1,8 @@
 #include "plan/check_memory.h"
 
-#include <algorithm>
-
 #include "reprise/errors.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -41,9 +41,11 @@ std::vector<Lifetime> lifetimes_of(const Schedule& s, const MemoryPlan& plan) {
     out.push_back(all[v]);
   }
   for (std::size_t i = 0; i < s.steps.size(); ++i) {
-    if (plan.scratch_bytes[i] > 0) out.push_back({str("scratch of step ", i), plan.scratch[i], plan.scratch_bytes[i], i, i});
+    if (plan.scratch_bytes[i] > 0)
+      out.push_back({str("scratch of step ", i), plan.scratch[i], plan.scratch_bytes[i], i, i});
     if (plan.host_scratch_bytes[i] > 0) {
-      out.push_back({str("bodies on the host of step ", i), plan.host_scratch[i], plan.host_scratch_bytes[i], i, i});
+      out.push_back({str("bodies on the host of step ", i), plan.host_scratch[i],
+                     plan.host_scratch_bytes[i], i, i});
     }
   }
   return out;
@@ -57,7 +59,8 @@ std::size_t size_of(const MemoryPlan& plan, Region r) {
 // Whether the step may write a result in the place of an operand.
 bool updates_in_place(const Step& s) {
   const auto* e = std::get_if<EvalStep>(&s.what);
-  return std::holds_alternative<Kernel>(s.what) || std::holds_alternative<LoopStep>(s.what) || (e != nullptr && updates_operand(*e->eqn));
+  return std::holds_alternative<Kernel>(s.what) || std::holds_alternative<LoopStep>(s.what) ||
+         (e != nullptr && updates_operand(*e->eqn));
 }
 
 struct Uses {
@@ -82,7 +85,11 @@ std::vector<Uses> uses_of(const Schedule& s) {
 // Replays the steps: what is under way, and what has been written to the host.
 class TransferReplay {
  public:
-  explicit TransferReplay(const Schedule& s) : s_(s), sources_(s.types.size(), 0), filling_(s.types.size(), false), ready_(s.types.size(), false) {
+  explicit TransferReplay(const Schedule& s)
+      : s_(s),
+        sources_(s.types.size(), 0),
+        filling_(s.types.size(), false),
+        ready_(s.types.size(), false) {
     for (Var v : s.program->in) ready_[at(v)] = s.on_host[at(v)];
   }
 
@@ -104,7 +111,8 @@ class TransferReplay {
     const bool begins = what == Transfer::begin_write || what == Transfer::begin_read;
     if (begins) {
       if (filling_[from]) return "takes a value that is still under way";
-      if (what == Transfer::begin_read && !ready_[from]) return "reads back what is not on the host";
+      if (what == Transfer::begin_read && !ready_[from])
+        return "reads back what is not on the host";
       ++under_way_;
       ++sources_[from];
       filling_[to] = true;
@@ -146,10 +154,16 @@ std::optional<std::string> lost_argument(const Schedule& s, const MemoryPlan& pl
     if (p.region != Region::argument || s.program->in[p.offset] == static_cast<Var>(v)) continue;
     const auto argument = static_cast<std::size_t>(s.program->in[p.offset]);
     const bool in_place = updates_in_place(s.steps[uses[v].first]);
-    const bool read_later = uses[argument].any && (uses[argument].last > uses[v].first || (uses[argument].last == uses[v].first && !in_place));
-    const bool returned = std::any_of(s.outputs.begin(), s.outputs.end(), [&](const View& o) { return o.root == s.program->in[p.offset]; });
-    if (read_later || returned) return str(s.types[v], " v", v, " overwrites the argument ", p.offset, " while it is needed");
-    if (taken[p.offset] || std::find(plan.reused.begin(), plan.reused.end(), p.offset) == plan.reused.end() ||
+    const bool read_later =
+        uses[argument].any && (uses[argument].last > uses[v].first ||
+                               (uses[argument].last == uses[v].first && !in_place));
+    const bool returned = std::any_of(s.outputs.begin(), s.outputs.end(), [&](const View& o) {
+      return o.root == s.program->in[p.offset];
+    });
+    if (read_later || returned)
+      return str(s.types[v], " v", v, " overwrites the argument ", p.offset, " while it is needed");
+    if (taken[p.offset] ||
+        std::find(plan.reused.begin(), plan.reused.end(), p.offset) == plan.reused.end() ||
         s.types[argument].nbytes() != s.types[v].nbytes()) {
       return str(s.types[v], " v", v, " takes the argument ", p.offset, " which is not its own");
     }
@@ -162,15 +176,18 @@ std::optional<std::string> overlap_in(const Schedule& s, const MemoryPlan& plan)
   std::vector<Lifetime> all = lifetimes_of(s, plan);
   for (const Lifetime& l : all) {
     const std::size_t size = size_of(plan, l.place.region);
-    if (l.end() > size) return str(l.name, " ends at ", l.end(), ", behind its block of ", size, " bytes");
+    if (l.end() > size)
+      return str(l.name, " ends at ", l.end(), ", behind its block of ", size, " bytes");
   }
-  std::sort(all.begin(), all.end(), [](const Lifetime& a, const Lifetime& b) { return a.place.offset < b.place.offset; });
+  std::sort(all.begin(), all.end(),
+            [](const Lifetime& a, const Lifetime& b) { return a.place.offset < b.place.offset; });
   for (std::size_t i = 0; i < all.size(); ++i) {
     for (std::size_t j = i + 1; j < all.size() && all[j].place.offset < all[i].end(); ++j) {
       const Lifetime& a = all[i].first <= all[j].first ? all[i] : all[j];
       const Lifetime& b = all[i].first <= all[j].first ? all[j] : all[i];
       if (a.place.region != b.place.region || a.last < b.first) continue;
-      const bool takes_over = a.last == b.first && a.first < b.first && a.place.offset == b.place.offset && a.bytes == b.bytes &&
+      const bool takes_over = a.last == b.first && a.first < b.first &&
+                              a.place.offset == b.place.offset && a.bytes == b.bytes &&
                               updates_in_place(s.steps[b.first]);
       if (!takes_over) return str(a.name, " and ", b.name, " share bytes while both live");
     }

@@ -1,12 +1,12 @@
 #include "plan/cost.h"
 
-#include <algorithm>
-
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/conv.h"
 #include "ops/records.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -21,7 +21,8 @@ double dot_flops(const Program& p, const Equation& e) {
   const auto& dims = e.params.get<DotDims>("dimension_numbers");
   const Shape lhs = p.type(e.in[0]).shape;
   double n = 2 * static_cast<double>(p.type(e.out[0]).size());
-  for (std::int64_t d : dims.lhs_contracting) n *= static_cast<double>(lhs[static_cast<std::size_t>(d)]);
+  for (std::int64_t d : dims.lhs_contracting)
+    n *= static_cast<double>(lhs[static_cast<std::size_t>(d)]);
   return n;
 }
 
@@ -29,8 +30,10 @@ double dot_flops(const Program& p, const Equation& e) {
 double conv_flops(const Program& p, const Equation& e) {
   const Type kernel = p.type(e.in[1]);
   const auto numbers = e.params.get_opaque<LayoutParam>("dimension_numbers");
-  const double features = static_cast<double>(kernel.shape[static_cast<std::size_t>(numbers->layout.rhs_spec[0])]);
-  return 2 * static_cast<double>(p.type(e.out[0]).size()) * static_cast<double>(kernel.size()) / features;
+  const double features =
+      static_cast<double>(kernel.shape[static_cast<std::size_t>(numbers->layout.rhs_spec[0])]);
+  return 2 * static_cast<double>(p.type(e.out[0]).size()) * static_cast<double>(kernel.size()) /
+         features;
 }
 
 }  // namespace
@@ -38,11 +41,13 @@ double conv_flops(const Program& p, const Equation& e) {
 Cost cost_of(const Program& p, const Equation& e) {
   Cost c;
   if (e.prim == &scan_p) {
-    add(c, cost_of(*e.params.get<ProgramPtr>("jaxpr")), static_cast<double>(scan_shape(e.params).length));
+    add(c, cost_of(*e.params.get<ProgramPtr>("jaxpr")),
+        static_cast<double>(scan_shape(e.params).length));
     return c;
   }
   if (is_checkpointed(e.prim)) {
-    for_each_program(e.params, [&](const ProgramPtr& body) { add(c, cost_of(*body), times_run(e, *body)); });
+    for_each_program(e.params,
+                     [&](const ProgramPtr& body) { add(c, cost_of(*body), times_run(e, *body)); });
     return c;
   }
   if (e.prim == &cond_p) {
@@ -62,10 +67,14 @@ Cost cost_of(const Program& p, const Equation& e) {
     c.bytes += static_cast<double>(p.type(v).nbytes());
     largest = std::max(largest, static_cast<double>(p.type(v).size()));
   }
-  if (e.prim == &dot_general_p) c.flops = c.matmul_flops = dot_flops(p, e);
-  else if (e.prim == &conv_general_dilated_p) c.flops = c.matmul_flops = conv_flops(p, e);
-  else if (e.prim->kind == Kind::elementwise) c.flops = largest;
-  else if (e.prim->kind == Kind::reduce) c.flops = static_cast<double>(p.type(e.in[0]).size());
+  if (e.prim == &dot_general_p)
+    c.flops = c.matmul_flops = dot_flops(p, e);
+  else if (e.prim == &conv_general_dilated_p)
+    c.flops = c.matmul_flops = conv_flops(p, e);
+  else if (e.prim->kind == Kind::elementwise)
+    c.flops = largest;
+  else if (e.prim->kind == Kind::reduce)
+    c.flops = static_cast<double>(p.type(e.in[0]).size());
   return c;
 }
 

@@ -1,8 +1,8 @@
 #include "plan/dot.h"
 
-#include <algorithm>
-
 #include "ops/records.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -17,8 +17,10 @@ std::optional<Merged> merged(const View& v, const Ints& dims) {
   for (std::size_t i = dims.size(); i-- > 0;) {
     const auto d = static_cast<std::size_t>(dims[i]);
     if (v.shape[d] == 1) continue;
-    if (m.size == 1) m.stride = v.strides[d];
-    else if (v.strides[d] != m.stride * m.size) return std::nullopt;
+    if (m.size == 1)
+      m.stride = v.strides[d];
+    else if (v.strides[d] != m.stride * m.size)
+      return std::nullopt;
     m.size *= v.shape[d];
   }
   return m;
@@ -29,9 +31,13 @@ struct Roles {
 };
 Roles roles_of(const Equation& e, std::size_t k, std::size_t rank) {
   const auto& dims = e.params.get<DotDims>("dimension_numbers");
-  Roles r{k == 0 ? dims.lhs_batch : dims.rhs_batch, {}, k == 0 ? dims.lhs_contracting : dims.rhs_contracting};
+  Roles r{k == 0 ? dims.lhs_batch : dims.rhs_batch,
+          {},
+          k == 0 ? dims.lhs_contracting : dims.rhs_contracting};
   for (std::int64_t d = 0; d < static_cast<std::int64_t>(rank); ++d) {
-    const auto is = [&](const Ints& list) { return std::find(list.begin(), list.end(), d) != list.end(); };
+    const auto is = [&](const Ints& list) {
+      return std::find(list.begin(), list.end(), d) != list.end();
+    };
     if (!is(r.batch) && !is(r.contracted)) r.free.push_back(d);
   }
   return r;
@@ -62,13 +68,15 @@ std::optional<DotOperand> dot_operand(const Equation& e, std::size_t k, const Vi
 std::optional<DotResult> dot_result(const Program& p, const Equation& e, const View& v) {
   const auto& dims = e.params.get<DotDims>("dimension_numbers");
   const auto batch = static_cast<std::int64_t>(dims.lhs_batch.size());
-  const auto rows = p.type(e.in[0]).ndim() - batch - static_cast<std::int64_t>(dims.lhs_contracting.size());
+  const auto rows =
+      p.type(e.in[0]).ndim() - batch - static_cast<std::int64_t>(dims.lhs_contracting.size());
   Ints row_dims, column_dims;
   for (std::int64_t d = batch; d < static_cast<std::int64_t>(v.shape.size()); ++d) {
     (d < batch + rows ? row_dims : column_dims).push_back(d);
   }
   const auto r = merged(v, row_dims), c = merged(v, column_dims);
-  const bool one_is_dense = r && c && (c->stride == 1 || c->size == 1 || r->stride == 1 || r->size == 1);
+  const bool one_is_dense =
+      r && c && (c->stride == 1 || c->size == 1 || r->stride == 1 || r->size == 1);
   if (!one_is_dense) return std::nullopt;
   return DotResult{Ints(v.strides.begin(), v.strides.begin() + batch), r->stride, c->stride};
 }

@@ -5,8 +5,8 @@
 
 namespace reprise::plan {
 
-// One operand: batch dimensions with sizes and strides, then the free and the contracted dimensions,
-// each merged to one. Strides count elements.
+// One operand: batch dimensions with sizes and strides, then the free and the contracted
+// dimensions, each merged to one. Strides count elements.
 struct DotOperand {
   Ints batch, batch_strides;
   std::int64_t free = 1, contracted = 1;

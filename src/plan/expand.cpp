@@ -53,7 +53,8 @@ bool is_expandable_position(const Equation& e, const Type& x) {
   return x.size() >= worth_a_kernel && n > 1;
 }
 
-// The smallest of `index` where x is NaN, or the extreme if there is no NaN; both along one axis. Also the extreme.
+// The smallest of `index` where x is NaN, or the extreme if there is no NaN; both along one axis.
+// Also the extreme.
 struct Extreme {
   Array value, index;
 };
@@ -62,7 +63,8 @@ Extreme first_extreme(const Equation& e, const Array& x, const Array& index, std
   const Array everywhere = broadcast_in_dim(value, x.shape(), other_axes(x.ndim(), {axis}));
   Array chosen = eq(x, everywhere);
   if (is_floating(x.dtype())) chosen = bitwise_or(chosen, ne(x, x));
-  const double none = index.dtype() == Dtype::i32 ? std::numeric_limits<std::int32_t>::max() : 0x1p62;
+  const double none =
+      index.dtype() == Dtype::i32 ? std::numeric_limits<std::int32_t>::max() : 0x1p62;
   const Array otherwise = filled(x.shape(), make_literal(index.dtype(), none));
   return {value, reduce_min(select_n(chosen, {otherwise, index}), {axis})};
 }
@@ -106,12 +108,15 @@ Array product(const Arrays& x, const Equation& e, const Type& out) {
 
 // -------------------------------------------------------------------------------------- the pass
 FlatFunction expansion_of(const Equation& e, const Types& in, const Type& out) {
-  if (in.size() == 1 && is_expandable_draw(e, in[0], out)) return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
-  if (in.size() == 1 && is_expandable_position(e, in[0])) return [&](const Arrays& x) { return Arrays{position(x[0], e)}; };
+  if (in.size() == 1 && is_expandable_draw(e, in[0], out))
+    return [&](const Arrays& x) { return Arrays{draw(x[0], out)}; };
+  if (in.size() == 1 && is_expandable_position(e, in[0]))
+    return [&](const Arrays& x) { return Arrays{position(x[0], e)}; };
   if (e.prim == &dot_general_p && out.size() > 0 && !is_compiled_product(in[0], in[1], out)) {
     return [&](const Arrays& x) { return Arrays{product(x, e, out)}; };
   }
-  if (e.prim == &permuted_reshape_p || e.prim == &polynomial_p) return [&](const Arrays& x) { return e.prim->eval(x, e.params, {out}); };
+  if (e.prim == &permuted_reshape_p || e.prim == &polynomial_p)
+    return [&](const Arrays& x) { return e.prim->eval(x, e.params, {out}); };
   if (std::max(in[0].size(), out.size()) >= worth_a_kernel) return window_expansion(e, in, out);
   return nullptr;
 }

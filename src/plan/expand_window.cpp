@@ -1,14 +1,14 @@
 #include "plan/expand_window.h"
 
-#include <algorithm>
-#include <limits>
-#include <numeric>
-#include <optional>
-
 #include "base/dtype.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "ops/window.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 namespace reprise::plan {
 namespace {
@@ -20,11 +20,13 @@ constexpr std::int64_t most_taps = 64;  // elements of a window, each read by it
 // --------------------------------------------------------------------------------------- geometry
 std::int64_t taps_of(const WindowAxes& axes) {
   std::int64_t taps = 1;
-  for (const WindowAxis& a : axes) taps = std::min(taps, most_taps + 1) * std::min(a.window, most_taps + 1);
+  for (const WindowAxis& a : axes)
+    taps = std::min(taps, most_taps + 1) * std::min(a.window, most_taps + 1);
   return taps;
 }
 bool has_no_cuts(const WindowAxes& axes) {
-  return std::all_of(axes.begin(), axes.end(), [](const WindowAxis& a) { return a.low >= 0 && a.high >= 0; });
+  return std::all_of(axes.begin(), axes.end(),
+                     [](const WindowAxis& a) { return a.low >= 0 && a.high >= 0; });
 }
 Ints outputs_of(const WindowAxes& axes) {
   Ints out;
@@ -69,7 +71,9 @@ const Primitive* step_of(const Equation& e) {
 // The window's elements in row-major order.
 Array reduced(const Array& x, const Equation& e) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const double neutral = e.prim == &reduce_window_sum_p ? 0 : e.prim == &reduce_window_max_p ? -infinity : infinity;
+  const double neutral = e.prim == &reduce_window_sum_p   ? 0
+                         : e.prim == &reduce_window_max_p ? -infinity
+                                                          : infinity;
   const WindowAxes axes = window_axes(x.shape(), e.params);
   const Array whole = padded(x, axes, neutral);
   std::optional<Array> result;
@@ -81,9 +85,11 @@ Array reduced(const Array& x, const Equation& e) {
 }
 
 // ------------------------------------------------------------------------------------- selections
-// The element that a window selects: walking through it, the chosen one is kept as long as `ge` (or `le`) says so.
+// The element that a window selects: walking through it, the chosen one is kept as long as `ge` (or
+// `le`) says so.
 struct Selection {
-  explicit Selection(const Equation& e) : keeps(e.params.get<std::string>("select_prim") == "ge" ? ge_p : le_p) {}
+  explicit Selection(const Equation& e)
+      : keeps(e.params.get<std::string>("select_prim") == "ge" ? ge_p : le_p) {}
   double neutral() const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     return &keeps == &ge_p ? -infinity : infinity;
@@ -92,7 +98,8 @@ struct Selection {
 };
 
 bool can_select(const Type& x, const WindowAxes& axes) {
-  const bool no_holes = std::all_of(axes.begin(), axes.end(), [](const WindowAxis& a) { return a.base_dilation == 1; });
+  const bool no_holes = std::all_of(axes.begin(), axes.end(),
+                                    [](const WindowAxis& a) { return a.base_dilation == 1; });
   return no_holes && has_no_cuts(axes) && taps_of(axes) <= most_taps && is_floating(x.dtype);
 }
 
@@ -106,23 +113,27 @@ std::optional<Array> is_inside(const WindowAxes& axes, const Ints& tap) {
     if (shift >= 0 && (a.out() - 1) * a.stride + shift < a.in) continue;
     const std::int64_t first = shift >= 0 ? 0 : (-shift + a.stride - 1) / a.stride;
     const std::int64_t last = shift < a.in ? (a.in - 1 - shift) / a.stride : -1;
-    const bool fits = std::max({a.out(), a.in, first, last}) <= std::numeric_limits<std::int32_t>::max();
+    const bool fits =
+        std::max({a.out(), a.in, first, last}) <= std::numeric_limits<std::int32_t>::max();
     const Dtype counts = fits ? Dtype::i32 : Dtype::i64;
     const Array o = iota(counts, out, static_cast<std::int64_t>(d));
     const Array after = ge(o, filled(out, make_literal(counts, static_cast<double>(first))));
-    const Array here = bitwise_and(after, le(o, filled(out, make_literal(counts, static_cast<double>(last)))));
+    const Array here =
+        bitwise_and(after, le(o, filled(out, make_literal(counts, static_cast<double>(last)))));
     inside = inside ? bitwise_and(*inside, here) : here;
   }
   return inside;
 }
 
-// select_and_gather_add: t where x is extreme, 0 in windows that have nothing but padding and neutral elements.
+// select_and_gather_add: t where x is extreme, 0 in windows that have nothing but padding and
+// neutral elements.
 Array gathered(const Array& t, const Array& x, const Equation& e) {
   const Selection selection(e);
   const WindowAxes axes = window_axes(x.shape(), e.params);
   const Array values = padded(t, axes, 0), operand = padded(x, axes, 0);
   const Shape out = outputs_of(axes);
-  Array extreme = full_like({x.dtype(), out}, selection.neutral()), result = full_like({t.dtype(), out}, 0);
+  Array extreme = full_like({x.dtype(), out}, selection.neutral()),
+        result = full_like({t.dtype(), out}, 0);
   for_each_index(window_sizes(axes), [&](const Ints& tap) {
     const Array candidate = tap_of(operand, axes, tap);
     Array kept = selection.keeps.bind1({extreme, candidate});
@@ -134,9 +145,10 @@ Array gathered(const Array& t, const Array& x, const Equation& e) {
 }
 
 // ----------------------------------------------------------------------------------------- scatter
-// select_and_scatter_add, from the side of its result. Along an axis, position p (counted from the start of the padding)
-// is q * stride + r, and it lies in the windows q - j at the tap j * stride + r, for all j < reach. The result is computed
-// for all (q, r): as [quotients, residues] for each axis.
+// select_and_scatter_add, from the side of its result. Along an axis, position p (counted from the
+// start of the padding) is q * stride + r, and it lies in the windows q - j at the tap j * stride +
+// r, for all j < reach. The result is computed for all (q, r): as [quotients, residues] for each
+// axis.
 struct Cover {
   explicit Cover(const WindowAxis& a)
       : stride(a.stride),
@@ -151,16 +163,20 @@ struct Cover {
 class Scatter {
  public:
   Scatter(const Equation& e, const Array& ct, const Array& x)
-      : selection_(e), axes_(window_axes(x.shape(), e.params)), ct_(ct), x_(padded(x, axes_, selection_.neutral())) {
+      : selection_(e),
+        axes_(window_axes(x.shape(), e.params)),
+        ct_(ct),
+        x_(padded(x, axes_, selection_.neutral())) {
     for (const WindowAxis& a : axes_) cover_.emplace_back(a);
   }
 
   Array run() {
-    // Where windows neither overlap nor leave gaps at the ends, each element of the result looks through its window by
-    // itself: nothing is stored in between.
+    // Where windows neither overlap nor leave gaps at the ends, each element of the result looks
+    // through its window by itself: nothing is stored in between.
     constexpr std::int64_t few_taps = 16;
     if (overlap() || taps_of(axes_) > few_taps) {
-      chosen_ = windows_for(chosen([&](const Ints& tap) { return tap_of(x_, axes_, tap); }), none());
+      chosen_ =
+          windows_for(chosen([&](const Ints& tap) { return tap_of(x_, axes_, tap); }), none());
     }
     ct_ = windows_for(ct_, 0);
     Arrays parts;
@@ -188,13 +204,17 @@ class Scatter {
   // ------------------------------------------------------------------------------ taps as numbers
   // Residues of all axes as one number, then the distances j; fits a byte for all usual windows.
   std::int64_t residues() const {
-    return std::accumulate(cover_.begin(), cover_.end(), std::int64_t{1}, [](std::int64_t n, const Cover& c) { return n * c.stride; });
+    return std::accumulate(cover_.begin(), cover_.end(), std::int64_t{1},
+                           [](std::int64_t n, const Cover& c) { return n * c.stride; });
   }
   std::int64_t distances() const {
-    return std::accumulate(cover_.begin(), cover_.end(), std::int64_t{1}, [](std::int64_t n, const Cover& c) { return n * c.reach; });
+    return std::accumulate(cover_.begin(), cover_.end(), std::int64_t{1},
+                           [](std::int64_t n, const Cover& c) { return n * c.reach; });
   }
   double none() const { return static_cast<double>(residues() * distances()); }
-  Dtype number_dtype() const { return none() <= std::numeric_limits<std::uint8_t>::max() ? Dtype::u8 : Dtype::i32; }
+  Dtype number_dtype() const {
+    return none() <= std::numeric_limits<std::uint8_t>::max() ? Dtype::u8 : Dtype::i32;
+  }
   std::int64_t number_of(const Ints& distance, const Ints& residue) const {
     std::int64_t r = 0, j = 0;
     for (std::size_t d = 0; d < cover_.size(); ++d) {
@@ -231,14 +251,18 @@ class Scatter {
   }
 
   // ------------------------------------------------------------------------------------- covering
-  // One value per window, for the windows first - (reach - 1) .. first + quotients - 1 of each axis.
+  // One value per window, for the windows first - (reach - 1) .. first + quotients - 1 of each
+  // axis.
   Array windows_for(const Array& w, double filling) const {
     std::vector<PadDimension> config;
     Ints start, limit;
     bool pads = false;
     for (std::size_t d = 0; d < cover_.size(); ++d) {
-      const std::int64_t begin = cover_[d].first - (cover_[d].reach - 1), end = cover_[d].first + cover_[d].quotients;
-      const std::int64_t low = std::max<std::int64_t>(0, -begin), high = std::max<std::int64_t>(0, end - w.shape(static_cast<std::int64_t>(d)));
+      const std::int64_t begin = cover_[d].first - (cover_[d].reach - 1),
+                         end = cover_[d].first + cover_[d].quotients;
+      const std::int64_t low = std::max<std::int64_t>(0, -begin),
+                         high =
+                             std::max<std::int64_t>(0, end - w.shape(static_cast<std::int64_t>(d)));
       config.push_back({low, high, 0});
       pads |= low != 0 || high != 0;
       start.push_back(begin + low);
@@ -301,7 +325,9 @@ class Scatter {
   }
   Array chosen_for(const Ints& distance, const Residues& r) const {
     if (chosen_) return spread(*chosen_, distance, r);
-    return chosen([&](const Ints& tap) { return spread(windows_for(tap_of(x_, axes_, tap), 0), distance, r); });
+    return chosen([&](const Ints& tap) {
+      return spread(windows_for(tap_of(x_, axes_, tap), 0), distance, r);
+    });
   }
   // [quotients, residues] of each axis as positions, those of the operand.
   Array operand_part(const Array& covered) const {
@@ -330,7 +356,8 @@ bool can_scatter(const Type& x, const WindowAxes& axes) {
     numbers = std::min(most_numbers + 1, numbers * std::min(most_numbers, c.stride * c.reach));
     reads = std::min(most_taps + 1, reads * std::min(most_taps + 1, c.reach));
   }
-  const bool no_holes = std::all_of(axes.begin(), axes.end(), [](const WindowAxis& a) { return a.window_dilation == 1; });
+  const bool no_holes = std::all_of(axes.begin(), axes.end(),
+                                    [](const WindowAxis& a) { return a.window_dilation == 1; });
   return can_select(x, axes) && no_holes && numbers <= most_numbers && reads <= most_taps;
 }
 
@@ -340,13 +367,15 @@ FlatFunction window_expansion(const Equation& e, const std::vector<Type>& in, co
   if (out.size() == 0 || in.back().size() == 0) return nullptr;
   if (step_of(e) != nullptr) {
     const WindowAxes axes = window_axes(in[0].shape, e.params);
-    if (!is_floating(in[0].dtype) || !has_no_cuts(axes) || taps_of(axes) > most_taps) return nullptr;
+    if (!is_floating(in[0].dtype) || !has_no_cuts(axes) || taps_of(axes) > most_taps)
+      return nullptr;
     return [&](const Arrays& x) { return Arrays{reduced(x[0], e)}; };
   }
   if (e.prim == &select_and_gather_add_p && can_select(in[1], window_axes(in[1].shape, e.params))) {
     return [&](const Arrays& x) { return Arrays{gathered(x[0], x[1], e)}; };
   }
-  if (e.prim == &select_and_scatter_add_p && in[0].size() > 0 && can_scatter(in[1], window_axes(in[1].shape, e.params))) {
+  if (e.prim == &select_and_scatter_add_p && in[0].size() > 0 &&
+      can_scatter(in[1], window_axes(in[1].shape, e.params))) {
     return [&](const Arrays& x) { return Arrays{Scatter(e, x[0], x[1]).run()}; };
   }
   // The evaluator sums in the result's place, so halves get a place of wider numbers.

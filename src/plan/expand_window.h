@@ -5,7 +5,8 @@
 
 namespace reprise::plan {
 
-// What stands for the equation; null: it is evaluated as it is. The arguments must live as long as the function.
+// What stands for the equation; null: it is evaluated as it is. The arguments must live as long as
+// the function.
 FlatFunction window_expansion(const Equation&, const std::vector<Type>& in, const Type& out);
 
 }  // namespace reprise::plan

@@ -54,7 +54,8 @@ bool Group::is_per_row(const Shape& shape) const {
 Ints Group::strides_over(const View& v) const {
   if (!is_per_row(v.shape)) return refined_strides(v.strides, v.shape, kernel_.domain);
   const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
-  const Ints outer(kernel_.domain.begin(), kernel_.domain.begin() + static_cast<std::ptrdiff_t>(begin));
+  const Ints outer(kernel_.domain.begin(),
+                   kernel_.domain.begin() + static_cast<std::ptrdiff_t>(begin));
   Ints out = refined_strides(v.strides, v.shape, outer);
   out.resize(kernel_.domain.size(), 0);
   return out;
@@ -90,21 +91,25 @@ bool Group::set_row(std::int64_t row) {
   if (!common) return false;
   const std::size_t begin = row_begin(*common, row);
   for (const Load& l : kernel_.loads) {
-    if (!collapses(*common, refined_strides(l.strides, kernel_.domain, *common), begin)) return false;
+    if (!collapses(*common, refined_strides(l.strides, kernel_.domain, *common), begin))
+      return false;
   }
   for (const Store& s : kernel_.stores) {
-    if (!collapses(*common, refined_strides(s.strides, kernel_.domain, *common), begin)) return false;
+    if (!collapses(*common, refined_strides(s.strides, kernel_.domain, *common), begin))
+      return false;
   }
   refine(*common);
   kernel_.row = row;
   for (Node& node : kernel_.nodes) {
-    if (node.kind == NodeKind::load) node.per_row = constant_from(kernel_.loads[node.load].strides, begin);
+    if (node.kind == NodeKind::load)
+      node.per_row = constant_from(kernel_.loads[node.load].strides, begin);
   }
   return true;
 }
 
 bool Group::can_reduce(bool along_row) const {
-  return kernel_.row < wide_row || !(along_row ? kernel_.has_column_reduce : kernel_.has_row_reduce);
+  return kernel_.row < wide_row ||
+         !(along_row ? kernel_.has_column_reduce : kernel_.has_row_reduce);
 }
 
 bool Group::set_segments(std::int64_t segments) {
@@ -120,8 +125,8 @@ std::size_t Group::load(const Operand& x, const Ints& strides) {
   for (auto it = first; it != last; ++it) {
     const std::size_t n = it->second;
     const Load& l = kernel_.loads[kernel_.nodes[n].load];
-    if (l.source == x.source && l.dtype == x.dtype && l.root == x.view.root && l.offset == x.view.offset &&
-        l.strides == strides && l.number == x.number) {
+    if (l.source == x.source && l.dtype == x.dtype && l.root == x.view.root &&
+        l.offset == x.view.offset && l.strides == strides && l.number == x.number) {
       return n;
     }
   }
@@ -149,9 +154,11 @@ bool Group::can_read(const Operand& x, const Shape& shape) const {
   const auto made = x.source == Source::memory ? node_of_.find(x.view.root) : node_of_.end();
   if (made != node_of_.end()) {
     const Node& node = kernel_.nodes[made->second];
-    return node.kind != NodeKind::column_reduce && x.view.offset == 0 && strides == canonical_strides(node.per_row);
+    return node.kind != NodeKind::column_reduce && x.view.offset == 0 &&
+           strides == canonical_strides(node.per_row);
   }
-  return kernel_.row == 0 || collapses(kernel_.domain, strides, row_begin(kernel_.domain, kernel_.row));
+  return kernel_.row == 0 ||
+         collapses(kernel_.domain, strides, row_begin(kernel_.domain, kernel_.row));
 }
 
 std::size_t Group::operand(const Operand& x, const Shape& shape) {
@@ -161,10 +168,12 @@ std::size_t Group::operand(const Operand& x, const Shape& shape) {
 }
 
 bool Group::can_store(const View& part) const {
-  return kernel_.row == 0 || collapses(kernel_.domain, strides_over(part), row_begin(kernel_.domain, kernel_.row));
+  return kernel_.row == 0 ||
+         collapses(kernel_.domain, strides_over(part), row_begin(kernel_.domain, kernel_.row));
 }
 void Group::store(std::size_t node, Dtype dtype, const View& part) {
-  kernel_.stores.push_back({as_elements(node, part.shape), part.root, dtype, part.offset, strides_over(part)});
+  kernel_.stores.push_back(
+      {as_elements(node, part.shape), part.root, dtype, part.offset, strides_over(part)});
 }
 void Group::alias(Var out, const Type& type, std::size_t node) {
   Node same;
@@ -203,8 +212,10 @@ bool Group::merge(const Group& other) {
     return true;
   }
   const Kernel& k = other.kernel_;
-  if (k.size() != kernel_.size() || (k.row != 0 && kernel_.row != 0 && k.row != kernel_.row)) return false;
-  if (k.has_column_reduce && kernel_.has_column_reduce && k.segments != kernel_.segments) return false;
+  if (k.size() != kernel_.size() || (k.row != 0 && kernel_.row != 0 && k.row != kernel_.row))
+    return false;
+  if (k.has_column_reduce && kernel_.has_column_reduce && k.segments != kernel_.segments)
+    return false;
   Group both = *this;
   const auto common = common_domain(kernel_.domain, k.domain);
   if (!common) return false;
@@ -214,7 +225,9 @@ bool Group::merge(const Group& other) {
   const std::int64_t row = std::max(k.row, kernel_.row);
   if (row != 0 && (!both.set_row(row) || !theirs.set_row(row))) return false;
   if (k.has_column_reduce && !both.set_segments(k.segments)) return false;
-  if ((k.has_column_reduce && !both.can_reduce(false)) || (k.has_row_reduce && !both.can_reduce(true))) return false;
+  if ((k.has_column_reduce && !both.can_reduce(false)) ||
+      (k.has_row_reduce && !both.can_reduce(true)))
+    return false;
   both.kernel_.has_row_reduce |= k.has_row_reduce;
   both.append(theirs);
   *this = std::move(both);
@@ -300,7 +313,8 @@ std::vector<std::size_t> Group::prune(const std::vector<std::size_t>& wanted) {
     if (kernel_.nodes[n].kind == NodeKind::load) remember_load(n);
   }
   auto any = [&](NodeKind kind) {
-    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(), [&](const Node& n) { return n.kind == kind; });
+    return std::any_of(kernel_.nodes.begin(), kernel_.nodes.end(),
+                       [&](const Node& n) { return n.kind == kind; });
   };
   kernel_.has_row_reduce = any(NodeKind::row_reduce);
   kernel_.has_column_reduce = any(NodeKind::column_reduce);
@@ -312,7 +326,8 @@ Group Group::only(const std::vector<Var>& values, const std::vector<Var>& stored
   for (Var v : stored) {
     Node& node = part.kernel_.nodes[node_of_.at(v)];
     if (node.kind == NodeKind::column_reduce) continue;
-    part.kernel_.loads.push_back({Source::memory, node.type.dtype, 0, canonical_strides(node.per_row), {}, v});
+    part.kernel_.loads.push_back(
+        {Source::memory, node.type.dtype, 0, canonical_strides(node.per_row), {}, v});
     Node read;
     read.kind = NodeKind::load;
     read.load = part.kernel_.loads.size() - 1;
@@ -334,7 +349,8 @@ Kernel Group::finish(const std::vector<std::pair<Var, Type>>& stored) && {
     const std::size_t n = node_of_.at(root);
     const Node& node = kernel_.nodes[n];
     const bool columns = node.kind == NodeKind::column_reduce;
-    kernel_.stores.push_back({n, root, type.dtype, 0, columns ? Ints{} : canonical_strides(node.per_row)});
+    kernel_.stores.push_back(
+        {n, root, type.dtype, 0, columns ? Ints{} : canonical_strides(node.per_row)});
   }
   std::vector<std::size_t> wanted;
   for (const Store& s : kernel_.stores) wanted.push_back(s.node);

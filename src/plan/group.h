@@ -1,10 +1,10 @@
 // A kernel that is still growing.
 #pragma once
 
+#include "plan/kernel.h"
+
 #include <functional>
 #include <unordered_map>
-
-#include "plan/kernel.h"
 
 namespace reprise::plan {
 
@@ -32,24 +32,27 @@ class Group {
   // The innermost loops of `row` elements become the row; false: loads or earlier rows forbid it.
   bool set_row(std::int64_t row);
   bool set_segments(std::int64_t segments);
-  bool can_reduce(bool along_row) const;  // beside the reductions that are there, without changing the order of a sum
+  // beside the reductions that are there, without changing the order of a sum
+  bool can_reduce(bool along_row) const;
   // Takes over the nodes of another group; false (and nothing changed): the loops do not fit.
   bool merge(const Group& other);
   // Merging changes no loop of either, and takes time by the size of the other.
   bool has_loops_of(const Group& other) const;
 
   std::size_t add(Node node, Var out);
-  // A node as elements of `shape`: a value per row that is wanted for each element gets a node for that.
+  // A node as elements of `shape`: a value per row that is wanted for each element gets a node for
+  // that.
   std::size_t as_elements(std::size_t node, const Shape& shape);
   void alias(Var out, const Type& type, std::size_t node);  // the same elements under another name
   // Writes a node's elements to part of a value that several kernels make.
   bool can_store(const View& part) const;
   void store(std::size_t node, Dtype dtype, const View& part);
-  bool is_per_row(const Shape& shape) const;  // values of this shape stand for rows, not for elements
+  // values of this shape stand for rows, not for elements
+  bool is_per_row(const Shape& shape) const;
   const std::unordered_map<Var, std::size_t>& values() const { return node_of_; }
 
-  // A value that is made by few elementwise operations from memory that `stays` and from values that are
-  // `stored`: it can be made again.
+  // A value that is made by few elementwise operations from memory that `stays` and from values
+  // that are `stored`: it can be made again.
   bool is_light(Var value, const std::function<bool(Var)>& stays,
                 const std::vector<bool>& is_stored) const;
   // Of every node: it can be read once these are stored.
@@ -65,8 +68,8 @@ class Group {
   void append(const Group& other);
   void remember_load(std::size_t node);
   void refine(const Ints& domain);
-  Ints strides_over(const View& v) const;           // over the domain
-  Ints canonical_strides(bool per_row) const;       // of a value made here
+  Ints strides_over(const View& v) const;      // over the domain
+  Ints canonical_strides(bool per_row) const;  // of a value made here
   std::size_t load(const Operand& x, const Ints& strides);
   // Drops nodes and loads that these nodes do not need; where each node is now.
   std::vector<std::size_t> prune(const std::vector<std::size_t>& wanted);

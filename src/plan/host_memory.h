@@ -5,8 +5,8 @@
 
 namespace reprise::plan {
 
-// Adds them to a plan that is otherwise complete. A body's inputs and outputs on the host have places of
-// its caller.
+// Adds them to a plan that is otherwise complete. A body's inputs and outputs on the host have
+// places of its caller.
 void plan_host_memory(const Schedule&, const MemoryRequest&, MemoryPlan&);
 
 }  // namespace reprise::plan

@@ -1,12 +1,12 @@
 #include "plan/host_values.h"
 
-#include <algorithm>
-
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
 #include "program/primitive.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -15,16 +15,23 @@ std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 
 bool on_host(const Type& t) { return t.memory_space == MemorySpace::host; }
 
-bool is_carried(const ScanShape& s, std::size_t operand) { return operand >= s.consts && operand < s.consts + s.carry; }
+bool is_carried(const ScanShape& s, std::size_t operand) {
+  return operand >= s.consts && operand < s.consts + s.carry;
+}
 
 // Whether the transfers of one program, bodies of its scans included, are all that touch a value.
 class HostFinder {
  public:
-  explicit HostFinder(const Program& p) : p_(p), maker_(p.types.size(), nullptr), other_use_(p.types.size(), false), returned_(p.types.size(), 0) {
+  explicit HostFinder(const Program& p)
+      : p_(p),
+        maker_(p.types.size(), nullptr),
+        other_use_(p.types.size(), false),
+        returned_(p.types.size(), 0) {
     for (const Equation& e : p.eqns) {
       for (Var v : e.out) maker_[at(v)] = &e;
       for (std::size_t k = 0; k < e.in.size(); ++k) {
-        if (e.in[k].is_var() && on_host(p.type(e.in[k].var)) && !may_read(e, k)) other_use_[at(e.in[k].var)] = true;
+        if (e.in[k].is_var() && on_host(p.type(e.in[k].var)) && !may_read(e, k))
+          other_use_[at(e.in[k].var)] = true;
       }
     }
     for (const Atom& a : p.out) {
@@ -32,16 +39,21 @@ class HostFinder {
     }
   }
 
-  bool is_candidate(Var v) const { return on_host(p_.type(v)) && p_.type(v).nbytes() > 0 && !other_use_[at(v)]; }
+  bool is_candidate(Var v) const {
+    return on_host(p_.type(v)) && p_.type(v).nbytes() > 0 && !other_use_[at(v)];
+  }
   bool is_returned(Var v) const { return returned_[at(v)] > 0; }
   bool can_be_input(Var v) const { return is_candidate(v) && !is_returned(v); }
-  bool can_be_output(const Atom& a) const { return a.is_var() && is_candidate(a.var) && returned_[at(a.var)] == 1 && is_made_here(a.var); }
+  bool can_be_output(const Atom& a) const {
+    return a.is_var() && is_candidate(a.var) && returned_[at(a.var)] == 1 && is_made_here(a.var);
+  }
   bool is_made_here(Var v) const {
     const Equation* e = maker_[at(v)];
     if (e == nullptr) return false;
     if (is_checkpointed(e->prim)) return true;
     if (e->prim != &scan_p) return is_put_to_host(p_, *e);
-    const auto k = static_cast<std::size_t>(std::find(e->out.begin(), e->out.end(), v) - e->out.begin());
+    const auto k =
+        static_cast<std::size_t>(std::find(e->out.begin(), e->out.end(), v) - e->out.begin());
     const Program& body = *e->params.get<ProgramPtr>("jaxpr");
     return k >= scan_shape(e->params).carry && HostFinder(body).can_be_output(body.out[k]);
   }

@@ -5,13 +5,13 @@
 //
 //   .., o_h, .. = checkpointed_scan ..;  checkpointed_reverse .., o_h, ..     checkpoints on disk
 //
-// Only transfers and loops with checkpoints may touch such a value: one that anything else reads or makes, an argument or a result
-// of the whole program stays in the arena like any other.
+// Only transfers and loops with checkpoints may touch such a value: one that anything else reads or
+// makes, an argument or a result of the whole program stays in the arena like any other.
 #pragma once
 
-#include <vector>
-
 #include "program/program.h"
+
+#include <vector>
 
 namespace reprise::plan {
 
@@ -23,7 +23,9 @@ struct HostBorder {
 bool is_put_to_host(const Program&, const Equation&);    // a device_put from the device's memory
 bool is_put_to_device(const Program&, const Equation&);  // a device_put from the host's memory
 
-std::vector<bool> find_host_values(const Program&, const HostBorder& border = {});  // of every variable
-HostBorder border_of(const Equation& loop, const std::vector<bool>& on_host);        // of the loop's bodies
+// of every variable
+std::vector<bool> find_host_values(const Program&, const HostBorder& border = {});
+// of the loop's bodies
+HostBorder border_of(const Equation& loop, const std::vector<bool>& on_host);
 
 }  // namespace reprise::plan

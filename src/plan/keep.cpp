@@ -1,17 +1,17 @@
 #include "plan/keep.h"
 
+#include "plan/min_cut.h"
+#include "plan/repeat.h"
+#include "plan/roots.h"
+#include "program/primitive.h"
+#include "transform/dce.h"
+#include "transform/rewrite.h"
+
 #include <algorithm>
 #include <functional>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "program/primitive.h"
-#include "plan/min_cut.h"
-#include "plan/repeat.h"
-#include "plan/roots.h"
-#include "transform/dce.h"
-#include "transform/rewrite.h"
 
 namespace reprise::plan {
 namespace {
@@ -22,7 +22,7 @@ int max_cuts(const Program& p) {
   constexpr std::size_t most = 128, least = 8, equations = std::size_t{1} << 21;
   return static_cast<int>(std::clamp(equations / (p.eqns.size() + 1), least, most));
 }
-constexpr int max_failures = 6;                   // in a row: the rest is not worth the time either
+constexpr int max_failures = 6;  // in a row: the rest is not worth the time either
 
 std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 
@@ -31,7 +31,8 @@ class Cutter {
   explicit Cutter(Program p) : p_(std::move(p)), is_copy_(p_.eqns.size(), false) {}
 
   Program run() {
-    std::unordered_set<Var> tried;  // points where cutting gains nothing, by what the equation there makes
+    // points where cutting gains nothing, by what the equation there makes
+    std::unordered_set<Var> tried;
     int failures = 0;
     for (int n = 0, most = max_cuts(p_); n < most; ++n) {
       const Roots roots = find_roots(p_);
@@ -50,9 +51,11 @@ class Cutter {
   }
 
  private:
-  // Between products, chains of cheap equations become kernels and their values need no memory: only
-  // what lives while something else runs counts.
-  bool counts(std::size_t i) const { return !plan::may_repeat(p_.eqns[i]) && !p_.eqns[i].out.empty(); }
+  // Between products, chains of cheap equations become kernels and their values need no memory:
+  // only what lives while something else runs counts.
+  bool counts(std::size_t i) const {
+    return !plan::may_repeat(p_.eqns[i]) && !p_.eqns[i].out.empty();
+  }
   std::size_t peak_of(const std::vector<std::size_t>& live) const {
     std::size_t most = 0;
     for (std::size_t i = 0; i < live.size(); ++i) {
@@ -60,7 +63,8 @@ class Cutter {
     }
     return most;
   }
-  std::optional<std::size_t> highest_point(const std::vector<std::size_t>& live, const std::unordered_set<Var>& tried) const {
+  std::optional<std::size_t> highest_point(const std::vector<std::size_t>& live,
+                                           const std::unordered_set<Var>& tried) const {
     std::optional<std::size_t> best;
     for (std::size_t i = 0; i < live.size(); ++i) {
       if (!counts(i) || tried.contains(p_.eqns[i].out[0])) continue;
@@ -103,9 +107,12 @@ class Cutter {
     ask.maker = [&](Var v) { return maker(v); };
     ask.capacity = [&](Var v) -> std::int64_t {
       const std::size_t root = at(roots.of[at(v)]);
-      if (roots.bytes[root] == 0 || roots.last_read[root] == p_.eqns.size()) return 1;  // alive anyway
+      // alive anyway
+      if (roots.bytes[root] == 0 || roots.last_read[root] == p_.eqns.size()) return 1;
       // A view is kept by keeping what it is a view of.
-      return roots.is_view[at(v)] && maker(v) != nullptr ? MinCut::unlimited : static_cast<std::int64_t>(roots.bytes[root]);
+      return roots.is_view[at(v)] && maker(v) != nullptr
+                 ? MinCut::unlimited
+                 : static_cast<std::int64_t>(roots.bytes[root]);
     };
     std::vector<bool> kept;
     const std::vector<Var> cut = smallest_cut(p_, ask);
@@ -156,8 +163,6 @@ class Cutter {
 
 }  // namespace
 
-Program keep(const Program& p) {
-  return drop_dead(Cutter(map_bodies(p, "keep", keep)).run());
-}
+Program keep(const Program& p) { return drop_dead(Cutter(map_bodies(p, "keep", keep)).run()); }
 
 }  // namespace reprise::plan

@@ -1,8 +1,5 @@
 #include "plan/keep_loops.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/device_put.h"
@@ -15,6 +12,9 @@
 #include "program/effects.h"
 #include "transform/dce.h"
 #include "transform/rewrite.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace reprise::plan {
 namespace {
@@ -30,8 +30,13 @@ struct Link {
 class LoopPair {
  public:
   LoopPair(Program& p, std::size_t first, std::size_t second)
-      : p_(p), first_(p.eqns[first]), second_(p.eqns[second]), in_first_(scan_shape(first_.params)), in_second_(scan_shape(second_.params)),
-        body_(*first_.params.get<ProgramPtr>("jaxpr")), roots_(find_roots(body_)) {}
+      : p_(p),
+        first_(p.eqns[first]),
+        second_(p.eqns[second]),
+        in_first_(scan_shape(first_.params)),
+        in_second_(scan_shape(second_.params)),
+        body_(*first_.params.get<ProgramPtr>("jaxpr")),
+        roots_(find_roots(body_)) {}
 
   bool improve(const std::vector<int>& uses, const LoopStacks* within) {
     if (in_first_.length != in_second_.length) return false;
@@ -66,14 +71,17 @@ class LoopPair {
   }
   bool is_carried(Var v) const {
     const auto n = input_number_.find(v);
-    return n != input_number_.end() && n->second >= in_first_.consts && n->second < in_first_.consts + in_first_.carry;
+    return n != input_number_.end() && n->second >= in_first_.consts &&
+           n->second < in_first_.consts + in_first_.carry;
   }
-  // Whether keeping a value means stacking it: not a constant of the loop, nor an argument that it scans.
+  // Whether keeping a value means stacking it: not a constant of the loop, nor an argument that it
+  // scans.
   bool is_stacked(Var v) const {
     const auto n = input_number_.find(v);
     if (n == input_number_.end() || is_carried(v)) return true;
     const Atom& outside = first_.in[n->second];
-    const bool is_argument = !outside.is_var() || std::find(p_.in.begin(), p_.in.end(), outside.var) != p_.in.end();
+    const bool is_argument =
+        !outside.is_var() || std::find(p_.in.begin(), p_.in.end(), outside.var) != p_.in.end();
     return n->second >= in_first_.consts && !is_argument;
   }
   bool can_repeat(Var v) const {
@@ -89,13 +97,15 @@ class LoopPair {
     ask.maker = [&](Var v) { return can_repeat(v) ? &body_.eqns[made_by_.at(v)] : nullptr; };
     ask.capacity = [&](Var v) -> std::int64_t {
       if (roots_.is_view[at(v)] && can_repeat(v)) return MinCut::unlimited;
-      return is_stacked(v) ? std::max<std::int64_t>(static_cast<std::int64_t>(body_.type(v).nbytes()), 1) : 1;
+      return is_stacked(v)
+                 ? std::max<std::int64_t>(static_cast<std::int64_t>(body_.type(v).nbytes()), 1)
+                 : 1;
     };
     return smallest_cut(body_, ask);
   }
 
-  // A cut that keeps about so much of what is stacked and repeats whatever is cheapest for that: one moment of
-  // the graph of the first body, that between the loops.
+  // A cut that keeps about so much of what is stacked and repeats whatever is cheapest for that:
+  // one moment of the graph of the first body, that between the loops.
   std::vector<Var> find_cut_within(const LoopStacks& within) const {
     std::vector<int> node_of(body_.types.size(), -1);
     std::vector<budget::Node> nodes;
@@ -104,7 +114,8 @@ class LoopPair {
     const auto add = [&](Var v, double cost, std::vector<int> operands) {
       node_of[at(v)] = static_cast<int>(nodes.size());
       values.push_back(v);
-      nodes.push_back({static_cast<std::int64_t>(body_.type(v).nbytes()), cost, std::move(operands), false});
+      nodes.push_back(
+          {static_cast<std::int64_t>(body_.type(v).nbytes()), cost, std::move(operands), false});
     };
     for (const Equation& e : body_.eqns) all += repeat_seconds(e);
     const double never = 1000 * all + 1;
@@ -116,7 +127,8 @@ class LoopPair {
       for (const Atom& a : e.in) {
         if (a.is_var() && node_of[at(a.var)] >= 0) operands.push_back(node_of[at(a.var)]);
       }
-      for (Var v : e.out) add(v, may_repeat_within(e, within) ? repeat_seconds(e) : never, operands);
+      for (Var v : e.out)
+        add(v, may_repeat_within(e, within) ? repeat_seconds(e) : never, operands);
     }
     const int between = static_cast<int>(nodes.size());
     nodes.push_back({});
@@ -127,8 +139,8 @@ class LoopPair {
       if (a.is_var() && node_of[at(a.var)] >= 0) reader.operands.push_back(node_of[at(a.var)]);
     }
     nodes.push_back(reader);
-    const budget::Moment moment =
-        budget::one_point(budget::Graph(std::move(nodes)), between, static_cast<std::int64_t>(linked * within.share));
+    const budget::Moment moment = budget::one_point(
+        budget::Graph(std::move(nodes)), between, static_cast<std::int64_t>(linked * within.share));
     return cut_of(moment.kept, node_of);
   }
   double repeat_seconds(const Equation& e) const {
@@ -161,14 +173,16 @@ class LoopPair {
     return cut;
   }
 
-  // The first loop returns the kept values instead of the linked ones; the stacks, by body variable.
+  // The first loop returns the kept values instead of the linked ones; the stacks, by body
+  // variable.
   std::unordered_map<Var, Var> rewrite_first() {
     Program body = body_;
     Equation e = first_;
     body.out.clear();
     e.out.clear();
     for (std::size_t k = 0; k < body_.out.size(); ++k) {
-      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.result == k; })) continue;
+      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.result == k; }))
+        continue;
       body.out.push_back(body_.out[k]);
       e.out.push_back(first_.out[k]);
     }
@@ -190,11 +204,16 @@ class LoopPair {
   void rewrite_second(const std::unordered_map<Var, Var>& stacks) {
     Program body = *second_.params.get<ProgramPtr>("jaxpr");
     Equation e = second_;
-    std::vector<Var> consts(body.in.begin(), body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)), scanned;
-    std::vector<Atom> const_atoms(e.in.begin(), e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)), scanned_atoms;
+    std::vector<Var> consts(body.in.begin(),
+                            body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)),
+        scanned;
+    std::vector<Atom> const_atoms(e.in.begin(),
+                                  e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)),
+        scanned_atoms;
     const std::size_t xs = in_second_.consts + in_second_.carry;
     for (std::size_t k = xs; k < e.in.size(); ++k) {
-      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.operand == k; })) continue;
+      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.operand == k; }))
+        continue;
       scanned.push_back(body.in[k]);
       scanned_atoms.push_back(e.in[k]);
     }
@@ -217,15 +236,20 @@ class LoopPair {
       const Atom& a = body_.out[l.result];
       replaced[body.in[l.operand]] = a.is_var() ? here.at(a.var) : a;
     }
-    const auto now = [&](const Atom& a) { return a.is_var() && replaced.contains(a.var) ? replaced.at(a.var) : a; };
+    const auto now = [&](const Atom& a) {
+      return a.is_var() && replaced.contains(a.var) ? replaced.at(a.var) : a;
+    };
     for (Equation& old : body.eqns) {
       for (Atom& a : old.in) a = now(a);
       eqns.push_back(std::move(old));
     }
     body.eqns = std::move(eqns);
     for (Atom& a : body.out) a = now(a);
-    const std::vector<Var> carried(body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts), body.in.begin() + static_cast<std::ptrdiff_t>(xs));
-    const std::vector<Atom> carried_atoms(e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts), e.in.begin() + static_cast<std::ptrdiff_t>(xs));
+    const std::vector<Var> carried(body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts),
+                                   body.in.begin() + static_cast<std::ptrdiff_t>(xs));
+    const std::vector<Atom> carried_atoms(
+        e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts),
+        e.in.begin() + static_cast<std::ptrdiff_t>(xs));
     body.in = consts;
     body.in.insert(body.in.end(), carried.begin(), carried.end());
     body.in.insert(body.in.end(), scanned.begin(), scanned.end());
@@ -247,7 +271,8 @@ class LoopPair {
     std::vector<std::size_t> order;
     for (std::size_t i = body_.eqns.size(); i-- > 0;) {
       const Equation& e = body_.eqns[i];
-      const bool wanted = std::any_of(e.out.begin(), e.out.end(), [&](Var v) { return needed[at(v)] && !here.contains(v); });
+      const bool wanted = std::any_of(e.out.begin(), e.out.end(),
+                                      [&](Var v) { return needed[at(v)] && !here.contains(v); });
       if (!wanted) continue;
       order.push_back(i);
       for (const Atom& a : e.in) {
@@ -309,8 +334,12 @@ Program improve_pairs(Program out, const LoopStacks* within) {
 
 }  // namespace
 
-Program keep_loops(const Program& p) { return improve_pairs(map_bodies(p, "keep_loops", keep_loops), nullptr); }
+Program keep_loops(const Program& p) {
+  return improve_pairs(map_bodies(p, "keep_loops", keep_loops), nullptr);
+}
 
-Program restack_loops(const Program& p, const LoopStacks& within) { return improve_pairs(p, &within); }
+Program restack_loops(const Program& p, const LoopStacks& within) {
+  return improve_pairs(p, &within);
+}
 
 }  // namespace reprise::plan

@@ -3,8 +3,9 @@
 //   ys.. = scan { ... a = f x; b = g a; ... -> a, b }          ys.. = scan { ... a = f x ... -> a }
 //   ...  = scan { (a, b) ... use a; use b }               =>   ...  = scan { (a) b' = g a; use a; use b' }
 //
-// The same cut as in keep.h, inside the body: stacked values that only one later loop reads, and that it
-// can compute again from fewer bytes (what the bodies share as constants or scanned arguments is free).
+// The same cut as in keep.h, inside the body: stacked values that only one later loop reads, and
+// that it can compute again from fewer bytes (what the bodies share as constants or scanned
+// arguments is free).
 #pragma once
 
 #include "program/program.h"
@@ -13,8 +14,8 @@ namespace reprise::plan {
 
 Program keep_loops(const Program&);
 
-// The same for a budget: about so much of the stacked bytes is kept, and whatever is cheapest is repeated, products
-// too, but for what policies saved.
+// The same for a budget: about so much of the stacked bytes is kept, and whatever is cheapest is
+// repeated, products too, but for what policies saved.
 struct LoopStacks {
   double share = 1;
   bool policies_are_free = false;

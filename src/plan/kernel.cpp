@@ -1,8 +1,8 @@
 #include "plan/kernel.h"
 
-#include <algorithm>
-
 #include "program/primitive.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -46,8 +46,10 @@ std::vector<std::size_t> stages_of(const Kernel& k) {
 }
 
 bool is_copy(const Kernel& k) {
-  return k.loads.size() == 1 && k.stores.size() == 1 && k.loads[0].source == Source::memory && k.loads[0].strides == k.stores[0].strides &&
-         std::all_of(k.nodes.begin(), k.nodes.end(), [](const Node& n) { return n.kind == NodeKind::load || n.eqn == nullptr; });
+  return k.loads.size() == 1 && k.stores.size() == 1 && k.loads[0].source == Source::memory &&
+         k.loads[0].strides == k.stores[0].strides &&
+         std::all_of(k.nodes.begin(), k.nodes.end(),
+                     [](const Node& n) { return n.kind == NodeKind::load || n.eqn == nullptr; });
 }
 
 std::string operation_key(const Node& node) {

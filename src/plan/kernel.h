@@ -6,11 +6,11 @@
 //   reductions over the rows are accumulated beside and finished when all rows are done
 #pragma once
 
+#include "plan/view.h"
+
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "plan/view.h"
 
 namespace reprise::plan {
 
@@ -34,12 +34,12 @@ enum class NodeKind : std::uint8_t { load, op, row_reduce, column_reduce };
 
 struct Node {
   NodeKind kind = NodeKind::op;
-  std::size_t load = 0;            // of NodeKind::load
-  const Equation* eqn = nullptr;   // of the others; an op without one copies its operand
-  std::vector<std::size_t> in;     // nodes
-  std::vector<Type> in_types;      // as the equation has them
+  std::size_t load = 0;           // of NodeKind::load
+  const Equation* eqn = nullptr;  // of the others; an op without one copies its operand
+  std::vector<std::size_t> in;    // nodes
+  std::vector<Type> in_types;     // as the equation has them
   Type type;
-  bool per_row = false;            // one value for each row, not for each element
+  bool per_row = false;  // one value for each row, not for each element
 };
 
 struct Store {
@@ -53,7 +53,8 @@ struct Store {
 struct Kernel {
   Ints domain;           // outermost first, no loop of size 1
   std::int64_t row = 0;  // elements of a row: a product of innermost loops; 0: any split will do
-  std::int64_t segments = 1;  // column reductions: rows are [segments, rows / segments], each summed alone
+  // column reductions: rows are [segments, rows / segments], each summed alone
+  std::int64_t segments = 1;
   bool has_row_reduce = false, has_column_reduce = false;
   std::vector<Load> loads;
   std::vector<Node> nodes;
@@ -63,7 +64,8 @@ struct Kernel {
   std::int64_t rows() const { return row == 0 ? 1 : size() / row; }
 };
 
-// Rows this long are reduced over the rows in blocks of columns, all rows each: not by a kernel that reduces along rows too.
+// Rows this long are reduced over the rows in blocks of columns, all rows each: not by a kernel
+// that reduces along rows too.
 inline constexpr std::int64_t wide_row = 16384;
 
 // Per node: the number of reductions along the row that must be complete before it.

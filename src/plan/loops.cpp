@@ -1,20 +1,22 @@
 #include "plan/loops.h"
 
+#include "base/machine.h"
+
 #include <algorithm>
 #include <cmath>
-
-#include "base/machine.h"
 
 namespace reprise::plan {
 namespace {
 
-using machine::item_elements;                  // a work item should have at least so many
-constexpr std::int64_t rows_in_a_row = 256;    // summed one after the other, unless that makes too many parts
+using machine::item_elements;  // a work item should have at least so many
+// summed one after the other, unless that makes too many parts
+constexpr std::int64_t rows_in_a_row = 256;
 
 // Neighbouring loops become one where every load and store walks on with one stride.
 void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::size_t end) {
   for (std::size_t k = end; k-- > begin + 1;) {
-    const bool one = std::all_of(all.begin(), all.end(), [&](const Ints* s) { return (*s)[k - 1] == (*s)[k] * sizes[k]; });
+    const bool one = std::all_of(all.begin(), all.end(),
+                                 [&](const Ints* s) { return (*s)[k - 1] == (*s)[k] * sizes[k]; });
     if (!one) continue;
     sizes[k - 1] *= sizes[k];
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(k));
@@ -26,16 +28,18 @@ bool is_turned(const Ints& strides, std::size_t along) {
   return strides[along] == 1 && strides.back() != 0 && strides.back() != 1;
 }
 
-// The loop over rows along which the most operands and results are turned goes last; without reductions any order
-// of these loops will do.
+// The loop over rows along which the most operands and results are turned goes last; without
+// reductions any order of these loops will do.
 void choose_tiles(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.turned_loads.assign(k.loads.size(), false);
   l.turned_stores.assign(k.stores.size(), false);
   if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns < lanes) return;
   const auto turned_along = [&](std::size_t d) {
     std::ptrdiff_t n = 0;
-    for (std::size_t i = 0; i < k.loads.size(); ++i) n += k.loads[i].source == Source::memory && is_turned(l.load_strides[i], d);
-    return n + std::count_if(l.store_strides.begin(), l.store_strides.end(), [&](const Ints& s) { return is_turned(s, d); });
+    for (std::size_t i = 0; i < k.loads.size(); ++i)
+      n += k.loads[i].source == Source::memory && is_turned(l.load_strides[i], d);
+    return n + std::count_if(l.store_strides.begin(), l.store_strides.end(),
+                             [&](const Ints& s) { return is_turned(s, d); });
   };
   std::size_t chosen = 0;
   std::ptrdiff_t most = 0;
@@ -56,17 +60,19 @@ void choose_tiles(Loops& l, const Kernel& k, std::int64_t lanes) {
   for (std::size_t i = 0; i < k.loads.size(); ++i) {
     l.turned_loads[i] = k.loads[i].source == Source::memory && is_turned(l.load_strides[i], last);
   }
-  for (std::size_t i = 0; i < k.stores.size(); ++i) l.turned_stores[i] = is_turned(l.store_strides[i], last);
+  for (std::size_t i = 0; i < k.stores.size(); ++i)
+    l.turned_stores[i] = is_turned(l.store_strides[i], last);
   constexpr std::int64_t rows = machine::turned_square;
   l.tile_rows = l.tile_columns = rows;
   l.block = std::min(l.rows, std::max(rows, l.block / rows * rows));
   l.items = ceil_div(l.rows, l.block);
 }
 
-// Partial sums of a segment's rows, at most. Many rows are summed in about as many parts as a part has rows: one sum after
-// the other would lose digits.
+// Partial sums of a segment's rows, at most. Many rows are summed in about as many parts as a part
+// has rows: one sum after the other would lose digits.
 std::int64_t max_chunks(std::int64_t rows) {
-  return std::max<std::int64_t>(16, static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)) / 2));
+  return std::max<std::int64_t>(
+      16, static_cast<std::int64_t>(std::sqrt(static_cast<double>(rows)) / 2));
 }
 
 void cut_columns(Loops& l, std::int64_t block) {
@@ -75,7 +81,8 @@ void cut_columns(Loops& l, std::int64_t block) {
   l.items = ceil_div(l.columns, l.block);
 }
 void cut_rows(Loops& l) {
-  l.block = std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(l.columns, 1), 1, l.rows);
+  l.block =
+      std::clamp<std::int64_t>(item_elements / std::max<std::int64_t>(l.columns, 1), 1, l.rows);
   l.items = ceil_div(l.rows, l.block);
 }
 
@@ -84,9 +91,11 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.segments = k.segments;
   l.chunk_rows = std::max<std::int64_t>(1, per_segment);
   if (k.has_column_reduce && l.columns < wide_row) {
-    const std::int64_t by_work = ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
+    const std::int64_t by_work =
+        ceil_div(per_segment * std::max<std::int64_t>(l.columns, lanes), item_elements);
     const std::int64_t by_digits = ceil_div(per_segment, rows_in_a_row);
-    l.chunks = std::clamp<std::int64_t>(std::max(by_work, by_digits), 1, std::min(max_chunks(per_segment), per_segment));
+    l.chunks = std::clamp<std::int64_t>(std::max(by_work, by_digits), 1,
+                                        std::min(max_chunks(per_segment), per_segment));
     l.chunk_rows = ceil_div(per_segment, l.chunks);
     l.chunks = ceil_div(per_segment, l.chunk_rows);
     l.block = l.chunk_rows;  // an item is a chunk: see item_rows
@@ -100,15 +109,17 @@ void choose_items(Loops& l, const Kernel& k, std::int64_t lanes) {
   }
 }
 
-// An element's value does not depend on the cut unless rows are summed. Halves, quarters and so on: the cuts of kernels and
-// products that follow each other meet.
+// An element's value does not depend on the cut unless rows are summed. Halves, quarters and so on:
+// the cuts of kernels and products that follow each other meet.
 void choose_fine_items(Loops& l, std::int64_t operations) {
   constexpr std::int64_t column_step = 64;
   std::int64_t parts = 1;
-  while (parts < machine::most_fine_parts && 2 * parts * machine::fine_operations <= operations) parts *= 2;
+  while (parts < machine::most_fine_parts && 2 * parts * machine::fine_operations <= operations)
+    parts *= 2;
   l.is_worth_a_team = operations >= machine::operations_worth_threads;
   if (l.by_columns) {
-    l.fine_block = std::min(l.block, ceil_div(ceil_div(l.columns, parts), column_step) * column_step);
+    l.fine_block =
+        std::min(l.block, ceil_div(ceil_div(l.columns, parts), column_step) * column_step);
     l.fine_items = ceil_div(l.columns, l.fine_block);
   } else {
     l.fine_block = std::min(l.block, ceil_div(l.rows, parts));
@@ -117,7 +128,8 @@ void choose_fine_items(Loops& l, std::int64_t operations) {
 }
 
 std::int64_t operations_of(const Kernel& k) {
-  return k.size() * std::count_if(k.nodes.begin(), k.nodes.end(), [](const Node& n) { return n.kind != NodeKind::load; });
+  return k.size() * std::count_if(k.nodes.begin(), k.nodes.end(),
+                                  [](const Node& n) { return n.kind != NodeKind::load; });
 }
 
 }  // namespace
@@ -126,7 +138,8 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   Loops l;
   Ints sizes = k.domain;
   for (const Load& load : k.loads) l.load_strides.push_back(load.strides);
-  for (const Store& store : k.stores) l.store_strides.push_back(store.strides.empty() ? Ints(sizes.size(), 0) : store.strides);
+  for (const Store& store : k.stores)
+    l.store_strides.push_back(store.strides.empty() ? Ints(sizes.size(), 0) : store.strides);
   std::vector<Ints*> all;
   for (Ints& s : l.load_strides) all.push_back(&s);
   for (std::size_t i = 0; i < k.stores.size(); ++i) {
@@ -166,8 +179,10 @@ Loops loops_over(std::int64_t rows, std::int64_t columns) {
   Loops l;
   l.rows = rows;
   l.columns = columns;
-  if (rows == 1) cut_columns(l, item_elements);
-  else cut_rows(l);
+  if (rows == 1)
+    cut_columns(l, item_elements);
+  else
+    cut_rows(l);
   choose_fine_items(l, rows * columns);
   return l;
 }

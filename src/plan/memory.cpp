@@ -64,26 +64,33 @@ struct Lifetimes {
         first[static_cast<std::size_t>(v)] = std::min(first[static_cast<std::size_t>(v)], i);
         last[static_cast<std::size_t>(v)] = std::max(last[static_cast<std::size_t>(v)], i);
       }
-      for (Var v : s.steps[i].reads) last[static_cast<std::size_t>(v)] = std::max(last[static_cast<std::size_t>(v)], i);
+      for (Var v : s.steps[i].reads)
+        last[static_cast<std::size_t>(v)] = std::max(last[static_cast<std::size_t>(v)], i);
     }
   }
 };
 
-// The same of an equation that changes part of its first operand: all of it, dense, and no other operand lies there.
-std::vector<Var> replaceable(const EvalStep& e, const Step& step, Var result, const Schedule& schedule) {
+// The same of an equation that changes part of its first operand: all of it, dense, and no other
+// operand lies there.
+std::vector<Var> replaceable(const EvalStep& e, const Step& step, Var result,
+                             const Schedule& schedule) {
   if (!updates_operand(*e.eqn)) return {};
   const View& operand = step.operands[0];
   const auto bytes = [&](Var v) { return schedule.types[static_cast<std::size_t>(v)].nbytes(); };
   if (operand.root < 0 || operand.offset != 0 || bytes(operand.root) != bytes(result)) return {};
-  const auto reads = std::count_if(step.operands.begin(), step.operands.end(), [&](const View& v) { return v.root == operand.root; });
+  const auto reads = std::count_if(step.operands.begin(), step.operands.end(),
+                                   [&](const View& v) { return v.root == operand.root; });
   return reads == 1 ? std::vector<Var>{operand.root} : std::vector<Var>{};
 }
 
 // Which operands a result of a step can replace.
-std::vector<Var> replaceable(const Schedule& s, const std::vector<std::vector<CarriedRoots>>& carried, std::size_t step, Var result) {
+std::vector<Var> replaceable(const Schedule& s,
+                             const std::vector<std::vector<CarriedRoots>>& carried,
+                             std::size_t step, Var result) {
   if (const auto* k = std::get_if<Kernel>(&s.steps[step].what))
     return KernelPlaces(*k, s).of(result);
-  if (const auto* e = std::get_if<EvalStep>(&s.steps[step].what)) return replaceable(*e, s.steps[step], result, s);
+  if (const auto* e = std::get_if<EvalStep>(&s.steps[step].what))
+    return replaceable(*e, s.steps[step], result, s);
   std::vector<Var> out;
   if (step >= carried.size()) return out;
   for (const CarriedRoots& c : carried[step]) {
@@ -130,8 +137,8 @@ class Planner {
       kind_[at(v.root)] = own ? Region::own : Region::results;
     }
   }
-  // Outputs that take over the memory of a donated argument of their size, which has been read for the last
-  // time when the output is first written.
+  // Outputs that take over the memory of a donated argument of their size, which has been read for
+  // the last time when the output is first written.
   void reuse_donated() {
     std::vector<Var> free;
     std::unordered_set<Var> returned;
@@ -144,8 +151,10 @@ class Planner {
       if (r_.donated[i] && !returned.contains(v) && is_large) free.push_back(v);
     }
     for (const View& o : s_.outputs) {
-      if (o.root < 0 || (kind_[at(o.root)] != Region::own && kind_[at(o.root)] != Region::results)) continue;
-      const auto found = std::find_if(free.begin(), free.end(), [&](Var v) { return can_take_over(o.root, v); });
+      if (o.root < 0 || (kind_[at(o.root)] != Region::own && kind_[at(o.root)] != Region::results))
+        continue;
+      const auto found =
+          std::find_if(free.begin(), free.end(), [&](Var v) { return can_take_over(o.root, v); });
       if (found == free.end()) continue;
       const std::size_t number = number_of.at(*found);
       kind_[at(o.root)] = Region::argument;
@@ -157,7 +166,9 @@ class Planner {
     }
   }
   bool can_take_over(Var output, Var argument) const {
-    if (s_.types[at(output)].nbytes() != s_.types[at(argument)].nbytes() || first_[at(output)] == none) return false;
+    if (s_.types[at(output)].nbytes() != s_.types[at(argument)].nbytes() ||
+        first_[at(output)] == none)
+      return false;
     if (last_[at(argument)] != first_[at(output)]) return last_[at(argument)] < first_[at(output)];
     if (!r_.in_place) return false;
     const std::vector<Var> places = replaceable(s_, r_.carried, first_[at(output)], output);
@@ -172,9 +183,13 @@ class Planner {
       if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) places.emplace(*k, s_);
       for (Var result : s_.steps[i].writes) {
         // A value made in parts has been begun before: its place is taken already.
-        if ((kind_[at(result)] != Region::arena && kind_[at(result)] != Region::results) || first_[at(result)] != i) continue;
+        if ((kind_[at(result)] != Region::arena && kind_[at(result)] != Region::results) ||
+            first_[at(result)] != i)
+          continue;
         for (Var from : places ? places->of(result) : replaceable(s_, r_.carried, i, result)) {
-          if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena || first_[at(from)] == none) continue;
+          if (taken.contains(from) || last_[at(from)] != i || kind_[at(from)] != Region::arena ||
+              first_[at(from)] == none)
+            continue;
           heir_of_[at(result)] = from;
           taken.insert(from);
           break;
@@ -186,12 +201,16 @@ class Planner {
     buffer_of_.assign(s_.types.size(), none);
     std::vector<Var> order(s_.types.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](Var a, Var b) { return first_[at(a)] < first_[at(b)]; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](Var a, Var b) { return first_[at(a)] < first_[at(b)]; });
     for (Var v : order) {
-      if (first_[at(v)] == none || (kind_[at(v)] != Region::arena && kind_[at(v)] != Region::results)) continue;
+      if (first_[at(v)] == none ||
+          (kind_[at(v)] != Region::arena && kind_[at(v)] != Region::results))
+        continue;
       const std::size_t bytes = aligned(s_.types[at(v)].nbytes());
       if (bytes == 0) continue;
-      std::size_t b = heir_of_.empty() || heir_of_[at(v)] < 0 ? none : buffer_of_[at(heir_of_[at(v)])];
+      std::size_t b =
+          heir_of_.empty() || heir_of_[at(v)] < 0 ? none : buffer_of_[at(heir_of_[at(v)])];
       if (b == none) {
         b = buffers_.size();
         buffers_.push_back({bytes, first_[at(v)], last_[at(v)], false, none});
@@ -202,7 +221,8 @@ class Planner {
     }
     make_scratch_buffers();
   }
-  // Small scratch memory is one buffer for all steps: thousands of buffers of one step each would only slow down the plan.
+  // Small scratch memory is one buffer for all steps: thousands of buffers of one step each would
+  // only slow down the plan.
   void make_scratch_buffers() {
     constexpr std::size_t small = 64 << 10;
     Buffer shared;
@@ -223,19 +243,24 @@ class Planner {
   }
   MemoryPlan finish() {
     plan_.places.resize(s_.types.size());
-    for (std::size_t i = 0; i < s_.program->in.size(); ++i) plan_.places[at(s_.program->in[i])] = {Region::argument, i};
+    for (std::size_t i = 0; i < s_.program->in.size(); ++i)
+      plan_.places[at(s_.program->in[i])] = {Region::argument, i};
     auto place = [&](std::size_t b) {
       const std::size_t offset = buffers_[b].offset;
-      return offset < plan_.result_bytes ? Place{Region::results, offset} : Place{Region::arena, offset - plan_.result_bytes};
+      return offset < plan_.result_bytes ? Place{Region::results, offset}
+                                         : Place{Region::arena, offset - plan_.result_bytes};
     };
     for (std::size_t v = 0; v < s_.types.size(); ++v) {
       if (buffer_of_[v] != none) plan_.places[v] = place(buffer_of_[v]);
     }
     for (const View& v : s_.outputs) {  // in order: a caller that gives places numbers them so
-      if (v.root < 0 || kind_[at(v.root)] != Region::own || plan_.places[at(v.root)].region == Region::own) continue;
+      if (v.root < 0 || kind_[at(v.root)] != Region::own ||
+          plan_.places[at(v.root)].region == Region::own)
+        continue;
       plan_.places[at(v.root)] = {Region::own, plan_.own.size()};
       plan_.own.push_back(v.root);
-      if (!r_.outputs_given) plan_.own_bytes += handle_size + aligned(s_.types[at(v.root)].nbytes());
+      if (!r_.outputs_given)
+        plan_.own_bytes += handle_size + aligned(s_.types[at(v.root)].nbytes());
     }
     for (std::size_t b : scratch_of_) plan_.scratch.push_back(b == none ? Place{} : place(b));
     plan_.scratch_bytes = r_.scratch_bytes;
@@ -276,21 +301,27 @@ std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std:
   return out;
 }
 
-std::vector<std::optional<std::size_t>> stacked_inputs(const Schedule& body, std::size_t first, std::size_t count) {
+std::vector<std::optional<std::size_t>> stacked_inputs(const Schedule& body, std::size_t first,
+                                                       std::size_t count) {
   std::vector<std::optional<std::size_t>> out(count);
   for (const Step& step : body.steps) {
     const auto* k = std::get_if<Kernel>(&step.what);
     if (k == nullptr || !is_copy(*k)) continue;
     const Load& load = k->loads[0];
-    const bool is_whole = load.offset == 0 && k->stores[0].offset == 0 && load.strides == row_major_strides(k->domain) &&
+    const bool is_whole = load.offset == 0 && k->stores[0].offset == 0 &&
+                          load.strides == row_major_strides(k->domain) &&
                           k->size() == body.types[static_cast<std::size_t>(load.root)].size();
     const auto carried = body.program->in.begin() + static_cast<std::ptrdiff_t>(first);
     const auto input = std::find(carried, carried + static_cast<std::ptrdiff_t>(count), load.root);
-    const auto stacked = std::find_if(body.outputs.begin() + static_cast<std::ptrdiff_t>(count), body.outputs.end(),
-                                      [&](const View& v) { return v.root == k->stores[0].root; });
-    if (!is_whole || input == carried + static_cast<std::ptrdiff_t>(count) || stacked == body.outputs.end()) continue;
+    const auto stacked =
+        std::find_if(body.outputs.begin() + static_cast<std::ptrdiff_t>(count), body.outputs.end(),
+                     [&](const View& v) { return v.root == k->stores[0].root; });
+    if (!is_whole || input == carried + static_cast<std::ptrdiff_t>(count) ||
+        stacked == body.outputs.end())
+      continue;
     if (body.on_host[static_cast<std::size_t>(stacked->root)]) continue;
-    out[static_cast<std::size_t>(input - carried)] = static_cast<std::size_t>(stacked - body.outputs.begin()) - count;
+    out[static_cast<std::size_t>(input - carried)] =
+        static_cast<std::size_t>(stacked - body.outputs.begin()) - count;
   }
   return out;
 }

@@ -5,7 +5,8 @@
 
 namespace reprise::plan {
 
-MinCut::MinCut(std::size_t nodes) : source_(2 * nodes), sink_(2 * nodes + 1), leaving_(2 * nodes + 2) {}
+MinCut::MinCut(std::size_t nodes)
+    : source_(2 * nodes), sink_(2 * nodes + 1), leaving_(2 * nodes + 2) {}
 
 void MinCut::add(std::size_t from, std::size_t to, std::int64_t capacity) {
   leaving_[from].push_back(edges_.size());
@@ -13,7 +14,9 @@ void MinCut::add(std::size_t from, std::size_t to, std::int64_t capacity) {
   leaving_[to].push_back(edges_.size());
   edges_.push_back({from, 0});
 }
-void MinCut::set_capacity(std::size_t node, std::int64_t capacity) { add(in(node), out(node), capacity); }
+void MinCut::set_capacity(std::size_t node, std::int64_t capacity) {
+  add(in(node), out(node), capacity);
+}
 void MinCut::connect(std::size_t from, std::size_t to) { add(out(from), in(to), unlimited); }
 void MinCut::from_source(std::size_t node) { add(source_, in(node), unlimited); }
 void MinCut::to_sink(std::size_t node) { add(out(node), sink_, unlimited); }

@@ -17,7 +17,8 @@ class MinCut {
   void from_source(std::size_t node);
   void to_sink(std::size_t node);
 
-  // The nodes of the smallest cut; among equal ones that nearest to the sink. Empty if none separates.
+  // The nodes of the smallest cut; among equal ones that nearest to the sink. Empty if none
+  // separates.
   std::vector<std::size_t> solve();
 
  private:

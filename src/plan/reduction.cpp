@@ -1,10 +1,10 @@
 #include "plan/reduction.h"
 
-#include <algorithm>
-
 #include "base/dtype.h"
 #include "ops/records.h"
 #include "transform/rewrite.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -47,8 +47,10 @@ class SplitReductions {
       Equation now = e;
       now.in = rewrite_.read_all(e.in);
       now.params = map_programs(e.params, "split_reductions", split_reductions);
-      if (is_reduction(e) && e.in[0].is_var()) reduce(std::move(now), p.type(e.in[0]).shape);
-      else rewrite_.append(std::move(now));
+      if (is_reduction(e) && e.in[0].is_var())
+        reduce(std::move(now), p.type(e.in[0]).shape);
+      else
+        rewrite_.append(std::move(now));
     }
     return rewrite_.finish();
   }
@@ -56,9 +58,11 @@ class SplitReductions {
  private:
   void reduce(Equation e, const Shape& shape) {
     const std::vector<Run> runs = runs_of(e, shape);
-    const auto reduced = std::count_if(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; });
+    const auto reduced =
+        std::count_if(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; });
     if (element_count(shape) == 0 || reduced == 0) return rewrite_.append(std::move(e));
-    const Run last = *std::find_if(runs.rbegin(), runs.rend(), [](const Run& r) { return r.reduced; });
+    const Run last =
+        *std::find_if(runs.rbegin(), runs.rend(), [](const Run& r) { return r.reduced; });
     if (reduced > 1) return in_two(std::move(e), shape, {last.begin, last.end});
     if (&runs.back() == &runs.front() && last.size > long_row) return in_rows(std::move(e), shape);
     rewrite_.append(std::move(e));
@@ -68,8 +72,10 @@ class SplitReductions {
     Ints axes;
     Shape kept;
     for (std::size_t d = 0; d < shape.size(); ++d) {
-      if (d >= block.first && d < block.second) axes.push_back(static_cast<std::int64_t>(d));
-      else kept.push_back(shape[d]);
+      if (d >= block.first && d < block.second)
+        axes.push_back(static_cast<std::int64_t>(d));
+      else
+        kept.push_back(shape[d]);
     }
     const Var part = emit(e, axes, kept);
     Ints rest;
@@ -123,10 +129,12 @@ std::int64_t divisor_near(std::int64_t n, std::int64_t wanted) {
 std::optional<Reduction> reduction_of(const Program& p, const Equation& e) {
   if (!is_reduction(e) || !e.in[0].is_var()) return std::nullopt;
   const Type& type = p.type(e.in[0].var);
-  if (type.size() == 0 || type.dtype == Dtype::key || type.dtype == Dtype::float0) return std::nullopt;
+  if (type.size() == 0 || type.dtype == Dtype::key || type.dtype == Dtype::float0)
+    return std::nullopt;
   const auto runs = runs_of(e, type.shape);
   const auto block = std::find_if(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; });
-  if (block == runs.end() || std::count_if(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; }) != 1) {
+  if (block == runs.end() ||
+      std::count_if(runs.begin(), runs.end(), [](const Run& r) { return r.reduced; }) != 1) {
     return std::nullopt;
   }
   Reduction out;

@@ -5,7 +5,8 @@
 
 namespace reprise::plan {
 
-bool keeps_to_slices(const Ints& sizes, const Ints& strides, std::int64_t offset, std::int64_t slices, std::int64_t block) {
+bool keeps_to_slices(const Ints& sizes, const Ints& strides, std::int64_t offset,
+                     std::int64_t slices, std::int64_t block) {
   std::int64_t left = slices, last = offset;
   for (std::size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] == 0 || strides[d] < 0) return false;
@@ -26,13 +27,16 @@ bool keeps_to_slices(const Ints& sizes, const Ints& strides, std::int64_t offset
 SliceSchedule slice_schedule(const Schedule& s, const RelayStep& relay) {
   SliceSchedule out;
   std::unordered_map<Var, Var> number_of;
-  const auto is_passed = [&](Var v) { return std::find(relay.passed.begin(), relay.passed.end(), v) != relay.passed.end(); };
+  const auto is_passed = [&](Var v) {
+    return std::find(relay.passed.begin(), relay.passed.end(), v) != relay.passed.end();
+  };
   const auto number = [&](Var root) {
     const auto [found, is_new] = number_of.emplace(root, static_cast<Var>(out.roots.size()));
     if (is_new) {
       const Type& type = s.types[static_cast<std::size_t>(root)];
       out.roots.push_back(root);
-      out.schedule.types.push_back(is_passed(root) ? Type{type.dtype, {type.size() / relay.slices}} : type);
+      out.schedule.types.push_back(is_passed(root) ? Type{type.dtype, {type.size() / relay.slices}}
+                                                   : type);
     }
     return found->second;
   };
@@ -46,7 +50,9 @@ SliceSchedule slice_schedule(const Schedule& s, const RelayStep& relay) {
     for (Var& v : step.reads) v = number(v);
     for (Var& v : step.writes) v = number(v);
     for (Var v : step.writes) {
-      if (!is_passed(out.roots[static_cast<std::size_t>(v)])) out.schedule.outputs.push_back(dense_view(v, out.schedule.types[static_cast<std::size_t>(v)].shape));
+      if (!is_passed(out.roots[static_cast<std::size_t>(v)]))
+        out.schedule.outputs.push_back(
+            dense_view(v, out.schedule.types[static_cast<std::size_t>(v)].shape));
     }
     out.schedule.steps.push_back(std::move(step));
   }

@@ -10,8 +10,8 @@ bool may_repeat(const Equation& e) {
   if (e.prim == &reduce_precision_p) return false;
   // What a policy offloads stays offloaded; it may be read back more than once.
   if (e.prim == &device_put_p) return space_of(e) == MemorySpace::device;
-  return e.prim->kind == Kind::elementwise || e.prim->kind == Kind::reduce || e.prim->kind == Kind::shape ||
-         e.prim->kind == Kind::constant;
+  return e.prim->kind == Kind::elementwise || e.prim->kind == Kind::reduce ||
+         e.prim->kind == Kind::shape || e.prim->kind == Kind::constant;
 }
 
 std::vector<Var> smallest_cut(const Program& p, const CutQuestion& ask) {

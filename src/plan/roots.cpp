@@ -1,9 +1,9 @@
 #include "plan/roots.h"
 
-#include <algorithm>
-
 #include "ops/records.h"
 #include "plan/host_values.h"
+
+#include <algorithm>
 
 namespace reprise::plan {
 namespace {
@@ -56,7 +56,8 @@ std::vector<std::size_t> live_bytes(const Program& p, const Roots& r) {
   }
   std::vector<std::size_t> live(p.eqns.size(), 0);
   std::ptrdiff_t now = 0;
-  for (std::size_t i = 0; i < live.size(); ++i) live[i] = static_cast<std::size_t>(now += change[i]);
+  for (std::size_t i = 0; i < live.size(); ++i)
+    live[i] = static_cast<std::size_t>(now += change[i]);
   return live;
 }
 

@@ -25,7 +25,8 @@ constexpr std::size_t max_nodes = 2000;  // of one kernel: compile time grows wi
 // value of another open one, so they may be closed in any order.
 class Scheduler {
  public:
-  Scheduler(std::shared_ptr<const Program> p, const ScheduleOptions& options) : p_(*p), options_(options) {
+  Scheduler(std::shared_ptr<const Program> p, const ScheduleOptions& options)
+      : p_(*p), options_(options) {
     out_.program = std::move(p);
     out_.on_host = find_host_values(p_, options.border);
     out_.types = p_.types;
@@ -59,7 +60,8 @@ class Scheduler {
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
   const View& view(const Atom& a) const { return storage_.view[at(a.var)]; }
   bool is_empty(const Equation& e) const {
-    return !e.out.empty() && std::all_of(e.out.begin(), e.out.end(), [&](Var v) { return p_.type(v).size() == 0; });
+    return !e.out.empty() &&
+           std::all_of(e.out.begin(), e.out.end(), [&](Var v) { return p_.type(v).size() == 0; });
   }
 
   Operand operand(const Atom& a) const {
@@ -69,7 +71,7 @@ class Scheduler {
     return {v, o.source, p_.type(a.var).dtype, o.number};
   }
 
-  // ----------------------------------------------------------------------------------------- groups
+  // ---------------------------------------------------------------------------------------- groups
   Open owner(const Operand& x) {
     if (x.source != Source::memory || x.view.root < 0) return open_.end();
     const auto found = owner_.find(x.view.root);
@@ -87,7 +89,8 @@ class Scheduler {
     for (const auto& [var, node] : g->values()) {
       if (pending_[at(var)] > 0) stored.emplace_back(var, out_.types[at(var)]);
     }
-    std::sort(stored.begin(), stored.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(stored.begin(), stored.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [var, node] : g->values()) owner_.erase(var);
     for (const Store& s : g->kernel().stores) writers_[s.root].erase(g->serial);
     Group done = open_.take(g);
@@ -116,8 +119,8 @@ class Scheduler {
     leave_light_values(g, x.view.root);
     close(g);
   }
-  // Large values that later readers can make again from memory that is there anyway are not stored with
-  // the one that is wanted now: they move to a group of their own.
+  // Large values that later readers can make again from memory that is there anyway are not stored
+  // with the one that is wanted now: they move to a group of their own.
   void leave_light_values(Open g, Var wanted) {
     constexpr std::size_t large = 256 << 10;
     std::vector<std::pair<std::size_t, Var>> later;  // by node: operands come first
@@ -125,8 +128,10 @@ class Scheduler {
     if (pending_[at(wanted)] > 1) stored.push_back(wanted);
     for (const auto& [var, node] : g->values()) {
       if (var == wanted || pending_[at(var)] == 0) continue;
-      if (out_.types[at(var)].nbytes() < large) stored.push_back(var);
-      else later.emplace_back(node, var);
+      if (out_.types[at(var)].nbytes() < large)
+        stored.push_back(var);
+      else
+        later.emplace_back(node, var);
     }
     std::sort(later.begin(), later.end());
     std::vector<bool> readable = g->readable_nodes(stored);
@@ -149,8 +154,8 @@ class Scheduler {
     while (found != writers_.end() && !found->second.empty()) close(found->second.rbegin()->second);
   }
 
-  // The group that an equation on these operands joins: those that hold them, merged where possible;
-  // else one that reads the same memory; else a new one.
+  // The group that an equation on these operands joins: those that hold them, merged where
+  // possible; else one that reads the same memory; else a new one.
   Open group_for(const std::vector<Operand>& xs, const Shape& shape) {
     Open chosen = open_.end();
     for (const Operand& x : xs) {
@@ -192,15 +197,18 @@ class Scheduler {
     open_.take(from);
     open_.has_grown(g);
   }
-  // Adds an equation's value to a group: the one that holds its operands if it can take it, else a new
-  // one that reads them. prepare(group): whether its loops fit; add(group, nodes of the operands).
+  // Adds an equation's value to a group: the one that holds its operands if it can take it, else a
+  // new one that reads them. prepare(group): whether its loops fit; add(group, nodes of the
+  // operands).
   template <class Prepare, class Add>
-  Open join(std::vector<Operand> xs, const Shape& shape, Var out, const Prepare& prepare, const Add& add) {
+  Open join(std::vector<Operand> xs, const Shape& shape, Var out, const Prepare& prepare,
+            const Add& add) {
     for (const Operand& x : xs) close_writers(x.view.root);
     Open g = group_for(xs, shape);
     auto fits = [&] {
       return g->accept(shape) && prepare(*g) &&
-             std::all_of(xs.begin(), xs.end(), [&](const Operand& x) { return g->can_read(x, shape); });
+             std::all_of(xs.begin(), xs.end(),
+                         [&](const Operand& x) { return g->can_read(x, shape); });
     };
     if (g == open_.end() || !fits()) {
       for (const Operand& x : xs) close_if_open(x);
@@ -220,7 +228,7 @@ class Scheduler {
     return g;
   }
 
-  // ---------------------------------------------------------------------------------------- placing
+  // --------------------------------------------------------------------------------------- placing
   void place(const Equation& e) {
     if (e.prim == &reshape_p) return place_copy(e);
     if (e.prim->kind == Kind::elementwise && has_code(e)) return place_elementwise(e);
@@ -228,13 +236,18 @@ class Scheduler {
     if (e.prim == &concatenate_p) return place_concatenation(e);
     if (e.prim == &pad_p && can_pad(e)) return place_padding(e);
     if (is_compiled_dot(p_, e)) return place_library(e, DotStep{&e});
-    if (e.prim == &scan_p || e.prim == &cond_p || is_plain_while(e) || is_checkpointed(e.prim)) return place_loop(e);
-    if (is_put_to_host(p_, e) && out_.on_host[at(e.out[0])]) return place_transfer(e, Transfer::begin_write, Transfer::end_write);
-    if (is_put_to_device(p_, e) && out_.on_host[at(view(e.in[0]).root)]) return place_transfer(e, Transfer::begin_read, Transfer::end_read);
+    if (e.prim == &scan_p || e.prim == &cond_p || is_plain_while(e) || is_checkpointed(e.prim))
+      return place_loop(e);
+    if (is_put_to_host(p_, e) && out_.on_host[at(e.out[0])])
+      return place_transfer(e, Transfer::begin_write, Transfer::end_write);
+    if (is_put_to_device(p_, e) && out_.on_host[at(view(e.in[0]).root)])
+      return place_transfer(e, Transfer::begin_read, Transfer::end_read);
     place_library(e, EvalStep{&e});
   }
   // One that asks every element is evaluated (compile.cpp leaves none).
-  static bool is_plain_while(const Equation& e) { return e.prim == &while_p && !loop_of(e.params).is_mapped(); }
+  static bool is_plain_while(const Equation& e) {
+    return e.prim == &while_p && !loop_of(e.params).is_mapped();
+  }
   bool has_code(const Equation& e) const {
     std::vector<Type> in;
     for (const Atom& a : e.in) in.push_back(p_.type(a));
@@ -244,7 +257,10 @@ class Scheduler {
 
   void place_loop(const Equation& e) {
     LoopStep loop{&e, {}};
-    auto add = [&](const ProgramPtr& body) { loop.bodies.push_back(std::make_shared<const Schedule>(make_schedule(body, {options_.fuse, true, border_of(e, out_.on_host)}))); };
+    auto add = [&](const ProgramPtr& body) {
+      loop.bodies.push_back(std::make_shared<const Schedule>(
+          make_schedule(body, {options_.fuse, true, border_of(e, out_.on_host)})));
+    };
     if (e.prim == &while_p || e.prim == &checkpointed_while_p) {
       add(e.params.get<ProgramPtr>("cond_jaxpr"));
       add(e.params.get<ProgramPtr>("body_jaxpr"));
@@ -293,9 +309,11 @@ class Scheduler {
     node.eqn = &e;
     node.in_types = {p_.type(e.in[0])};
     node.type = p_.type(e.out[0]);
-    // The order of a sum depends on its own shape alone: one value per row is summed by a kernel of its own.
+    // The order of a sum depends on its own shape alone: one value per row is summed by a kernel of
+    // its own.
     auto prepare = [&](Group& g) {
-      return !g.is_per_row(shape) && g.set_row(r.columns) && g.can_reduce(r.along_row) && (r.along_row || g.set_segments(r.segments));
+      return !g.is_per_row(shape) && g.set_row(r.columns) && g.can_reduce(r.along_row) &&
+             (r.along_row || g.set_segments(r.segments));
     };
     join({x}, shape, e.out[0], prepare, [&](Group& g, const Nodes& in) {
       node.in = {g.as_elements(in[0], shape)};
@@ -318,7 +336,8 @@ class Scheduler {
   }
   static bool can_pad(const Equation& e) {
     const auto& config = e.params.get<std::vector<Ints>>("padding_config");
-    return std::all_of(config.begin(), config.end(), [](const Ints& c) { return c[0] >= 0 && c[1] >= 0; });
+    return std::all_of(config.begin(), config.end(),
+                       [](const Ints& c) { return c[0] >= 0 && c[1] >= 0; });
   }
   // The padding value everywhere, then the operand in its place.
   void place_padding(const Equation& e) {
@@ -335,8 +354,9 @@ class Scheduler {
     if (element_count(inside.shape) > 0) write_part(x, inside);
   }
   void write_part(const Operand& x, const View& part) {
-    const Open g = join({x}, part.shape, -1, [&](Group& group) { return group.can_store(part); },
-                        [&](Group& group, const Nodes& in) { group.store(in[0], x.dtype, part); });
+    const Open g = join(
+        {x}, part.shape, -1, [&](Group& group) { return group.can_store(part); },
+        [&](Group& group, const Nodes& in) { group.store(in[0], x.dtype, part); });
     writers_[part.root].emplace(g->serial, g);
   }
 
@@ -352,9 +372,13 @@ class Scheduler {
       const Operand x = operand(a);
       close_writers(x.view.root);
       close_if_open(x);
-      const bool ready = x.source == Source::memory && readable(s.what, e, s.operands.size(), x.view);
-      if (ready) s.operands.push_back(x.view);
-      else s.operands.push_back(std::is_same_v<What, DotStep> ? dot_copy(e, s.operands.size(), x) : dense_copy(x));
+      const bool ready =
+          x.source == Source::memory && readable(s.what, e, s.operands.size(), x.view);
+      if (ready)
+        s.operands.push_back(x.view);
+      else
+        s.operands.push_back(std::is_same_v<What, DotStep> ? dot_copy(e, s.operands.size(), x)
+                                                           : dense_copy(x));
       s.reads.push_back(s.operands.back().root);
     }
     flush_cheap_groups();
@@ -394,7 +418,8 @@ class Scheduler {
     }
     const View copy = dense_copy(permuted);
     View out{copy.root, 0, x.view.shape, Ints(order.size(), 0)};
-    for (std::size_t i = 0; i < order.size(); ++i) out.strides[static_cast<std::size_t>(order[i])] = copy.strides[i];
+    for (std::size_t i = 0; i < order.size(); ++i)
+      out.strides[static_cast<std::size_t>(order[i])] = copy.strides[i];
     return out;
   }
   Var new_root(const Type& type) {
@@ -414,7 +439,8 @@ class Scheduler {
       for (const auto& [var, node] : now->values()) {
         if (pending_[at(var)] > 0) taken += out_.types[at(var)].nbytes();
       }
-      for (const Store& s : now->kernel().stores) taken += static_cast<std::size_t>(now->kernel().size()) * itemsize(s.dtype);
+      for (const Store& s : now->kernel().stores)
+        taken += static_cast<std::size_t>(now->kernel().size()) * itemsize(s.dtype);
       for (const Load& l : now->kernel().loads) {
         if (l.source == Source::memory && pending_[at(l.root)] == 0 && !is_argument_[at(l.root)]) {
           freed += out_.types[at(l.root)].nbytes();
@@ -435,7 +461,8 @@ class Scheduler {
       const Operand x = operand(a);
       const bool whole = x.source == Source::memory && is_dense(x.view) &&
                          element_count(x.view.shape) == out_.types[at(x.view.root)].size();
-      const bool fresh = !options_.is_body || (whole && !is_argument_[at(x.view.root)] && given.insert(x.view.root).second);
+      const bool fresh = !options_.is_body || (whole && !is_argument_[at(x.view.root)] &&
+                                               given.insert(x.view.root).second);
       out_.outputs.push_back(whole && fresh ? x.view : dense_copy(x));
     }
   }
@@ -444,7 +471,7 @@ class Scheduler {
   const ScheduleOptions& options_;
   Schedule out_;
   Storage storage_;
-  std::vector<int> pending_;     // reads of a root that are still to come
+  std::vector<int> pending_;  // reads of a root that are still to come
   std::vector<bool> is_argument_;
   OpenGroups open_;
   std::unordered_map<Var, Open> owner_;     // of values made by open groups
@@ -454,10 +481,12 @@ class Scheduler {
 }  // namespace
 
 bool updates_operand(const Equation& e) {
-  constexpr const Primitive* all[] = {&scatter_p, &scatter_add_p, &scatter_mul_p, &scatter_min_p, &scatter_max_p, &dynamic_update_slice_p};
+  constexpr const Primitive* all[] = {&scatter_p,     &scatter_add_p, &scatter_mul_p,
+                                      &scatter_min_p, &scatter_max_p, &dynamic_update_slice_p};
   if (std::find(std::begin(all), std::end(all), e.prim) == std::end(all)) return false;
   const std::ptrdiff_t arrays = e.prim == &dynamic_update_slice_p ? 2 : 3;
-  return std::all_of(e.in.begin(), e.in.begin() + arrays, [](const Atom& a) { return a.is_var(); });  // else it is evaluated
+  // else it is evaluated
+  return std::all_of(e.in.begin(), e.in.begin() + arrays, [](const Atom& a) { return a.is_var(); });
 }
 
 Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options) {

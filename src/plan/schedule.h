@@ -3,11 +3,11 @@
 //   make_schedule:  { ... eqn* ... }   =>   step*,   every step reads and writes stored values
 #pragma once
 
-#include <memory>
-#include <variant>
-
 #include "plan/host_values.h"
 #include "plan/kernel.h"
+
+#include <memory>
+#include <variant>
 
 namespace reprise::plan {
 
@@ -28,19 +28,20 @@ struct LoopStep {
 struct EvalStep {
   const Equation* eqn = nullptr;
 };
-// A scatter or dynamic_update_slice: the result is the first operand with a part of it changed, and may take its place.
+// A scatter or dynamic_update_slice: the result is the first operand with a part of it changed, and
+// may take its place.
 bool updates_operand(const Equation&);
 
-// A value travels between arena and host while other steps run. Each begin has its end, with the same
-// operand and result; bytes under way belong to the transfer.
+// A value travels between arena and host while other steps run. Each begin has its end, with the
+// same operand and result; bytes under way belong to the transfer.
 enum class Transfer : std::uint8_t { begin_write, end_write, begin_read, end_read };
 struct TransferStep {
   Transfer what = Transfer::begin_write;
 };
 
-// Neighbouring steps that run together, slice after slice of their outermost loops: what one step makes of a slice is
-// still near when the next one reads it. Values that no other step uses have no place of their own: each thread holds
-// one slice of them.
+// Neighbouring steps that run together, slice after slice of their outermost loops: what one step
+// makes of a slice is still near when the next one reads it. Values that no other step uses have no
+// place of their own: each thread holds one slice of them.
 struct Step;
 struct RelayStep {
   std::int64_t slices = 1;
@@ -59,14 +60,15 @@ struct Step {
 struct Schedule {
   std::shared_ptr<const Program> program;  // holds the equations that steps point to
   std::vector<Step> steps;
-  std::vector<Type> types;     // of every root: the program's variables, then copies made here
-  std::vector<View> outputs;   // dense; root -1: a literal
-  std::vector<bool> on_host;   // of every root
+  std::vector<Type> types;    // of every root: the program's variables, then copies made here
+  std::vector<View> outputs;  // dense; root -1: a literal
+  std::vector<bool> on_host;  // of every root
 };
 
 struct ScheduleOptions {
-  bool fuse = true;      // false: a kernel for every equation
-  bool is_body = false;  // the caller has a place for every output, so each is a value of its own, made here
+  bool fuse = true;  // false: a kernel for every equation
+  // the caller has a place for every output, so each is a value of its own, made here
+  bool is_body = false;
   HostBorder border = {};
 };
 Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options);

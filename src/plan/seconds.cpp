@@ -1,8 +1,5 @@
 #include "plan/seconds.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/machine.h"
 #include "control/checkpointed.h"
 #include "control/records.h"
@@ -11,14 +8,17 @@
 #include "plan/cost.h"
 #include "program/primitive.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace reprise::plan {
 namespace {
 
 // Elementwise operations that take a polynomial or a division.
 bool is_slow(const Primitive* p) {
-  constexpr const Primitive* slow[] = {&exp_p,  &expm1_p, &log_p, &log1p_p, &sin_p,   &cos_p,
-                                       &tan_p,  &tanh_p,  &pow_p, &erf_p,   &erfc_p,  &erf_inv_p,
-                                       &cosh_p, &sinh_p,  &logistic_p};
+  constexpr const Primitive* slow[] = {&exp_p,  &expm1_p,   &log_p,  &log1p_p, &sin_p,
+                                       &cos_p,  &tan_p,     &tanh_p, &pow_p,   &erf_p,
+                                       &erfc_p, &erf_inv_p, &cosh_p, &sinh_p,  &logistic_p};
   return std::find(std::begin(slow), std::end(slow), p) != std::end(slow);
 }
 
@@ -29,8 +29,7 @@ double bytes_of_roots(const Schedule& s, const std::vector<Var>& roots) {
 }
 
 double kernel_seconds(const Schedule& s, const Step& step, const Kernel& k) {
-  double seconds =
-      traffic_seconds(bytes_of_roots(s, step.reads) + bytes_of_roots(s, step.writes));
+  double seconds = traffic_seconds(bytes_of_roots(s, step.reads) + bytes_of_roots(s, step.writes));
   for (const Node& n : k.nodes) {
     if (n.eqn != nullptr) seconds += work_seconds(*s.program, *n.eqn);
   }
@@ -59,8 +58,9 @@ double traffic_seconds(double bytes) { return bytes / machine::kernel_speed; }
 
 double work_seconds(const Program& p, const Equation& e) {
   const Cost c = cost_of(p, e);
-  const double others = (c.flops - c.matmul_flops) / (is_slow(e.prim) ? machine::slow_operation_speed
-                                                                       : machine::operation_speed);
+  const double others =
+      (c.flops - c.matmul_flops) /
+      (is_slow(e.prim) ? machine::slow_operation_speed : machine::operation_speed);
   return c.matmul_flops / machine::product_speed + others;
 }
 

@@ -1,5 +1,5 @@
-// How long a schedule runs on one thread, by a model: speeds of base/machine.h, bytes and operations
-// of its steps. Good for comparing plans of one program.
+// How long a schedule runs on one thread, by a model: speeds of base/machine.h, bytes and
+// operations of its steps. Good for comparing plans of one program.
 #pragma once
 
 #include "plan/schedule.h"

@@ -1,11 +1,11 @@
 #include "plan/storage.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "base/dtype.h"
 #include "ops/records.h"
 #include "plan/dot.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace reprise::plan {
 namespace {
@@ -27,7 +27,8 @@ class StorageFinder {
  private:
   void find() {
     const std::size_t n = p_.types.size();
-    s_ = {std::vector<View>(n), std::vector<Origin>(n), std::vector<bool>(p_.eqns.size(), false), std::vector<int>(n, 0)};
+    s_ = {std::vector<View>(n), std::vector<Origin>(n), std::vector<bool>(p_.eqns.size(), false),
+          std::vector<int>(n, 0)};
     made_by_.assign(n, nullptr);
     for (Var v : p_.in) s_.view[at(v)] = dense_view(v, p_.type(v).shape);
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
@@ -78,7 +79,8 @@ class StorageFinder {
     for (std::int64_t d : order_[at(v)]) in_memory.push_back(shape[static_cast<std::size_t>(d)]);
     const Shape strides = row_major_strides(in_memory);
     View out{v, 0, shape, Ints(shape.size(), 0)};
-    for (std::size_t i = 0; i < in_memory.size(); ++i) out.strides[static_cast<std::size_t>(order_[at(v)][i])] = strides[i];
+    for (std::size_t i = 0; i < in_memory.size(); ++i)
+      out.strides[static_cast<std::size_t>(order_[at(v)][i])] = strides[i];
     return out;
   }
 
@@ -92,7 +94,8 @@ class StorageFinder {
   void choose_layouts() {
     for (std::size_t i = 0; i < p_.eqns.size(); ++i) {
       const Equation& e = p_.eqns[i];
-      if (e.prim == &reshape_p && !s_.is_view[i] && e.in[0].is_var()) choose_layout(s_.view[at(e.in[0].var)]);
+      if (e.prim == &reshape_p && !s_.is_view[i] && e.in[0].is_var())
+        choose_layout(s_.view[at(e.in[0].var)]);
     }
     for (const Atom& a : p_.out) {
       if (a.is_var()) choose_layout(s_.view[at(a.var)]);
@@ -104,10 +107,13 @@ class StorageFinder {
     const bool same_innermost = order->back() + 1 == static_cast<std::int64_t>(order->size());
     if (!same_innermost && s_.uses[at(v.root)] != 1) return;
     order_[at(v.root)] = *order;
-    if (can_write(made_by_[at(v.root)], stored(v.root))) any_layout_ = true;
-    else order_[at(v.root)].clear();
+    if (can_write(made_by_[at(v.root)], stored(v.root)))
+      any_layout_ = true;
+    else
+      order_[at(v.root)].clear();
   }
-  // Of a view of all of a variable that is stored as it is: the variable's dimensions in the view's order.
+  // Of a view of all of a variable that is stored as it is: the variable's dimensions in the view's
+  // order.
   std::optional<Ints> order_of_whole(const View& v) const {
     if (v.root < 0 || s_.origin[at(v.root)].source != Source::memory) return std::nullopt;
     const Shape& whole = p_.type(v.root).shape;
@@ -116,7 +122,9 @@ class StorageFinder {
     Ints order;
     for (std::size_t d = 0; d < v.shape.size(); ++d) {
       const auto same = std::find(dense.begin(), dense.end(), v.strides[d]);
-      if (same == dense.end() || whole[static_cast<std::size_t>(same - dense.begin())] != v.shape[d]) return std::nullopt;
+      if (same == dense.end() ||
+          whole[static_cast<std::size_t>(same - dense.begin())] != v.shape[d])
+        return std::nullopt;
       order.push_back(same - dense.begin());
     }
     Ints sorted = order;
@@ -140,11 +148,14 @@ class StorageFinder {
   void place_product(Var v, const View& part) {
     const Var product = s_.view[at(v)].root;
     const Equation* maker = product < 0 ? nullptr : made_by_[at(product)];
-    if (maker == nullptr || maker->prim != &dot_general_p || !order_[at(product)].empty() || s_.uses[at(product)] != 1) return;
+    if (maker == nullptr || maker->prim != &dot_general_p || !order_[at(product)].empty() ||
+        s_.uses[at(product)] != 1)
+      return;
     const auto order = order_of_whole(s_.view[at(v)]);
     if (!order) return;
     View whole{part.root, part.offset, p_.type(product).shape, Ints(order->size(), 0)};
-    for (std::size_t d = 0; d < order->size(); ++d) whole.strides[static_cast<std::size_t>((*order)[d])] = part.strides[d];
+    for (std::size_t d = 0; d < order->size(); ++d)
+      whole.strides[static_cast<std::size_t>((*order)[d])] = part.strides[d];
     if (!can_write(maker, whole)) return;
     s_.view[at(product)] = whole;
     s_.view[at(v)] = part;
@@ -154,7 +165,8 @@ class StorageFinder {
 
   const Program& p_;
   Storage s_;
-  std::vector<Ints> order_;  // of stored variables: dimensions from outermost to innermost; empty: as they are
+  // of stored variables: dimensions from outermost to innermost; empty: as they are
+  std::vector<Ints> order_;
   std::vector<const Equation*> made_by_;
   bool any_layout_ = false;
 };

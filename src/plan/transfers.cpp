@@ -1,12 +1,12 @@
 #include "plan/transfers.h"
 
-#include <algorithm>
-#include <numeric>
-#include <map>
-
 #include "base/machine.h"
 #include "ops/records.h"
 #include "plan/cost.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
 
 namespace reprise::plan {
 namespace {
@@ -26,7 +26,8 @@ double seconds_of(const Schedule& s, const Step& step) {
     return std::max(c.bytes / memory_speed, c.matmul_flops / product_speed);
   }
   if (const auto* r = std::get_if<RelayStep>(&step.what)) {
-    return std::accumulate(r->steps.begin(), r->steps.end(), 0.0, [&](double sum, const Step& part) { return sum + seconds_of(s, part); });
+    return std::accumulate(r->steps.begin(), r->steps.end(), 0.0,
+                           [&](double sum, const Step& part) { return sum + seconds_of(s, part); });
   }
   double bytes = 0;
   for (Var v : step.reads) bytes += static_cast<double>(s.types[at(v)].nbytes());
@@ -34,11 +35,12 @@ double seconds_of(const Schedule& s, const Step& step) {
   return std::holds_alternative<Kernel>(step.what) ? bytes / memory_speed : 0;
 }
 
-// Steps that stay where they are, and transfers that end or begin in the gaps between them: gap g is
-// before the fixed step g.
+// Steps that stay where they are, and transfers that end or begin in the gaps between them: gap g
+// is before the fixed step g.
 class Spreader {
  public:
-  Spreader(const Schedule& s, const MemoryRequest& r, double allowed) : s_(s), r_(r), speed_(r.host_on_disk ? disk_speed : memory_speed) {
+  Spreader(const Schedule& s, const MemoryRequest& r, double allowed)
+      : s_(s), r_(r), speed_(r.host_on_disk ? disk_speed : memory_speed) {
     find_fixed();
     find_lifetimes();
     const std::size_t peak = live_.empty() ? 0 : *std::max_element(live_.begin(), live_.end());
@@ -47,7 +49,9 @@ class Spreader {
 
   std::vector<std::size_t> run() {
     // Transfers are carried out in the order of their begins: what is needed first goes first.
-    std::stable_sort(reads_.begin(), reads_.end(), [&](const Read& a, const Read& b) { return first_[at(a.device)] < first_[at(b.device)]; });
+    std::stable_sort(reads_.begin(), reads_.end(), [&](const Read& a, const Read& b) {
+      return first_[at(a.device)] < first_[at(b.device)];
+    });
     for (Write& w : writes_) spread(w);
     for (Read& r : reads_) spread(r);
     return order();
@@ -55,10 +59,10 @@ class Spreader {
 
  private:
   struct Write {
-    std::size_t begin;          // fixed step
+    std::size_t begin;  // fixed step
     std::size_t end_step;
     Var device, host;
-    std::size_t gap = 0;        // where it ends
+    std::size_t gap = 0;  // where it ends
   };
   struct Read {
     std::size_t begin_step, end_step;
@@ -75,7 +79,8 @@ class Spreader {
       const Step& step = s_.steps[i];
       const Transfer* t = transfer(step);
       if (t == nullptr || *t == Transfer::begin_write) {
-        if (t != nullptr) writes_.push_back({fixed_.size(), i + 1, step.operands[0].root, step.results[0].root});
+        if (t != nullptr)
+          writes_.push_back({fixed_.size(), i + 1, step.operands[0].root, step.results[0].root});
         fixed_.push_back(i);
         free_.push_back(seconds_of(s_, step));
       } else if (*t == Transfer::begin_read) {
@@ -109,7 +114,9 @@ class Spreader {
     }
   }
   double seconds(Var v) const { return static_cast<double>(s_.types[at(v)].nbytes()) / speed_; }
-  bool has_room(std::size_t g, Var v) const { return live_[g] + s_.types[at(v)].nbytes() <= budget_; }
+  bool has_room(std::size_t g, Var v) const {
+    return live_[g] + s_.types[at(v)].nbytes() <= budget_;
+  }
   // Hides part of a transfer behind a fixed step; what is left to hide.
   double hide(std::size_t g, double left) {
     const double part = std::min(free_[g], left);
@@ -135,12 +142,15 @@ class Spreader {
   // An argument or result is there all the time.
   bool is_kept(Var v) const {
     return std::find(s_.program->in.begin(), s_.program->in.end(), v) != s_.program->in.end() ||
-           std::any_of(s_.outputs.begin(), s_.outputs.end(), [&](const View& o) { return o.root == v; });
+           std::any_of(s_.outputs.begin(), s_.outputs.end(),
+                       [&](const View& o) { return o.root == v; });
   }
   void spread(Read& r) {
     r.gap = r.from = std::min(first_[at(r.device)], fixed_.size());
     const auto written = written_.find(r.host);  // else a loop has written it, or the caller
-    const std::size_t limit = written != written_.end() ? written->second : first_[at(r.host)] == none ? 0 : first_[at(r.host)] + 1;
+    const std::size_t limit = written != written_.end()    ? written->second
+                              : first_[at(r.host)] == none ? 0
+                                                           : first_[at(r.host)] + 1;
     double left = seconds(r.host);
     while (left > 0 && r.from > limit && has_room(r.from - 1, r.device)) {
       live_[--r.from] += s_.types[at(r.device)].nbytes();
@@ -149,7 +159,8 @@ class Spreader {
   }
 
   std::vector<std::size_t> order() const {
-    std::vector<std::vector<std::size_t>> ends(fixed_.size() + 1), begins(fixed_.size() + 1), reads(fixed_.size() + 1);
+    std::vector<std::vector<std::size_t>> ends(fixed_.size() + 1), begins(fixed_.size() + 1),
+        reads(fixed_.size() + 1);
     for (const Write& w : writes_) ends[w.gap].push_back(w.end_step);
     for (const Read& r : reads_) {
       begins[r.from].push_back(r.begin_step);
@@ -157,7 +168,8 @@ class Spreader {
     }
     std::vector<std::size_t> out;
     for (std::size_t g = 0; g <= fixed_.size(); ++g) {
-      for (const auto* list : {&ends[g], &begins[g], &reads[g]}) out.insert(out.end(), list->begin(), list->end());
+      for (const auto* list : {&ends[g], &begins[g], &reads[g]})
+        out.insert(out.end(), list->begin(), list->end());
       if (g < fixed_.size()) out.push_back(fixed_[g]);
     }
     return out;
@@ -173,13 +185,15 @@ class Spreader {
   std::vector<std::size_t> first_, last_;  // fixed steps that use a root
   std::vector<Write> writes_;
   std::vector<Read> reads_;
-  std::map<Var, std::size_t> written_;     // gap where a value is on the host
+  std::map<Var, std::size_t> written_;  // gap where a value is on the host
 };
 
 }  // namespace
 
 bool has_transfers(const Schedule& s) {
-  return std::any_of(s.steps.begin(), s.steps.end(), [](const Step& step) { return std::holds_alternative<TransferStep>(step.what); });
+  return std::any_of(s.steps.begin(), s.steps.end(), [](const Step& step) {
+    return std::holds_alternative<TransferStep>(step.what);
+  });
 }
 
 std::vector<std::size_t> transfer_order(const Schedule& s, const MemoryRequest& r, double allowed) {

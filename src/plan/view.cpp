@@ -1,11 +1,11 @@
 #include "plan/view.h"
 
+#include "base/dtype.h"
+#include "ops/records.h"
+
 #include <algorithm>
 #include <numeric>
 #include <unordered_map>
-
-#include "base/dtype.h"
-#include "ops/records.h"
 
 namespace reprise::plan {
 namespace {
@@ -16,7 +16,8 @@ std::int64_t product(const Ints& sizes) {
 
 std::optional<View> transpose_view(const Equation& e, std::size_t, const View& x, const Type& out) {
   View v{x.root, x.offset, out.shape, {}};
-  for (std::int64_t d : e.params.get<Ints>("permutation")) v.strides.push_back(x.strides[static_cast<std::size_t>(d)]);
+  for (std::int64_t d : e.params.get<Ints>("permutation"))
+    v.strides.push_back(x.strides[static_cast<std::size_t>(d)]);
   return v;
 }
 std::optional<View> broadcast_view(const Equation& e, std::size_t, const View& x, const Type& out) {
@@ -57,7 +58,9 @@ std::optional<View> split_view(const Equation& e, std::size_t k, const View& x, 
   const auto axis = static_cast<std::size_t>(e.params.get<std::int64_t>("axis"));
   const auto& sizes = e.params.get<Ints>("sizes");
   View v{x.root, x.offset, out.shape, x.strides};
-  v.offset += std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(k), std::int64_t{0}) * x.strides[axis];
+  v.offset += std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(k),
+                              std::int64_t{0}) *
+              x.strides[axis];
   return v;
 }
 std::optional<View> unstack_view(const Equation& e, std::size_t k, const View& x, const Type& out) {
@@ -74,19 +77,29 @@ std::optional<View> reduce_view(const Equation& e, std::size_t, const View& x, c
   }
   return reshaped(x, out.shape);
 }
-std::optional<View> same_view(const Equation&, std::size_t, const View& x, const Type&) { return x; }
+std::optional<View> same_view(const Equation&, std::size_t, const View& x, const Type&) {
+  return x;
+}
 
 using ViewRule = std::optional<View> (*)(const Equation&, std::size_t, const View&, const Type&);
 const std::unordered_map<const Primitive*, ViewRule>& view_rules() {
   static const auto& rules = *new const std::unordered_map<const Primitive*, ViewRule>{
-      {&transpose_p, transpose_view}, {&broadcast_in_dim_p, broadcast_view},
-      {&reshape_p, reshape_view},     {&squeeze_p, squeeze_view},
-      {&rev_p, rev_view},             {&slice_p, slice_view},
-      {&split_p, split_view},         {&unstack_p, unstack_view},
-      {&name_p, same_view},           {&stop_gradient_p, same_view},
-      {&copy_p, same_view},           {&reduce_sum_p, reduce_view},
-      {&reduce_max_p, reduce_view},   {&reduce_min_p, reduce_view},
-      {&reduce_prod_p, reduce_view},  {&reduce_and_p, reduce_view},
+      {&transpose_p, transpose_view},
+      {&broadcast_in_dim_p, broadcast_view},
+      {&reshape_p, reshape_view},
+      {&squeeze_p, squeeze_view},
+      {&rev_p, rev_view},
+      {&slice_p, slice_view},
+      {&split_p, split_view},
+      {&unstack_p, unstack_view},
+      {&name_p, same_view},
+      {&stop_gradient_p, same_view},
+      {&copy_p, same_view},
+      {&reduce_sum_p, reduce_view},
+      {&reduce_max_p, reduce_view},
+      {&reduce_min_p, reduce_view},
+      {&reduce_prod_p, reduce_view},
+      {&reduce_and_p, reduce_view},
       {&reduce_or_p, reduce_view}};
   return rules;
 }
@@ -105,30 +118,36 @@ bool is_dense(const View& v) {
   return true;
 }
 
-std::optional<View> view_of(const Equation& e, std::size_t k, const View& operand, const Type& out) {
+std::optional<View> view_of(const Equation& e, std::size_t k, const View& operand,
+                            const Type& out) {
   const auto rule = view_rules().find(e.prim);
   if (rule == view_rules().end()) return std::nullopt;
   return rule->second(e, k, operand, out);
 }
 
-// Dimensions of both sides are matched in groups of equal products; inside a group the old ones must
-// walk with one stride.
+// Dimensions of both sides are matched in groups of equal products; inside a group the old ones
+// must walk with one stride.
 std::optional<View> reshaped(const View& v, const Shape& shape) {
   View out{v.root, v.offset, shape, Ints(shape.size(), 0)};
   if (product(v.shape) == 0) return out;
   std::size_t i = 0, j = 0;
   while (i < v.shape.size() || j < shape.size()) {
     const std::size_t old_begin = i, new_begin = j;
-    std::int64_t old_size = i < v.shape.size() ? v.shape[i++] : 1, new_size = j < shape.size() ? shape[j++] : 1;
+    std::int64_t old_size = i < v.shape.size() ? v.shape[i++] : 1,
+                 new_size = j < shape.size() ? shape[j++] : 1;
     while (old_size != new_size) {
-      if (old_size < new_size) old_size *= v.shape[i++];
-      else new_size *= shape[j++];
+      if (old_size < new_size)
+        old_size *= v.shape[i++];
+      else
+        new_size *= shape[j++];
     }
     std::int64_t stride = 0, walked = 1;  // of the innermost dimension larger than 1
     for (std::size_t d = i; d-- > old_begin;) {
       if (v.shape[d] == 1) continue;
-      if (walked == 1) stride = v.strides[d];
-      else if (v.strides[d] != stride * walked) return std::nullopt;
+      if (walked == 1)
+        stride = v.strides[d];
+      else if (v.strides[d] != stride * walked)
+        return std::nullopt;
       walked *= v.shape[d];
     }
     std::int64_t inner = 1;

@@ -1,13 +1,14 @@
 // Strided views: shape equations that cost nothing because readers walk with other strides.
 #pragma once
 
-#include <optional>
-
 #include "program/program.h"
+
+#include <optional>
 
 namespace reprise::plan {
 
-// Element (i, j, ...) stands at offset + i * strides[0] + j * strides[1] + ... of the root's storage.
+// Element (i, j, ...) stands at offset + i * strides[0] + j * strides[1] + ... of the root's
+// storage.
 struct View {
   Var root = -1;
   std::int64_t offset = 0;  // in elements, as the strides
@@ -24,7 +25,8 @@ bool is_dense(const View&);  // row-major without gaps, from the first element
 std::optional<View> view_of(const Equation& e, std::size_t k, const View& operand, const Type& out);
 
 std::optional<View> reshaped(const View&, const Shape&);
-View broadcast(const View&, const Shape&);  // trailing dimensions aligned, size 1 and rank 0 stretched
+// trailing dimensions aligned, size 1 and rank 0 stretched
+View broadcast(const View&, const Shape&);
 
 // ------------------------------------------------------------------------------ loop domains
 // A domain is a list of loop sizes, none 1, outermost first.

@@ -1,14 +1,14 @@
 #include "program/params.h"
 
+#include "array/number_text.h"
+#include "base/dtype.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <typeinfo>
-
-#include "array/number_text.h"
-#include "base/dtype.h"
 
 namespace reprise {
 namespace {
@@ -32,7 +32,9 @@ struct HashAttr {
   std::size_t operator()(const None&) const { return 1; }
   std::size_t operator()(bool v) const { return v ? 2 : 3; }
   std::size_t operator()(std::int64_t v) const { return static_cast<std::size_t>(v); }
-  std::size_t operator()(double v) const { return std::hash<std::uint64_t>{}(std::bit_cast<std::uint64_t>(v)); }
+  std::size_t operator()(double v) const {
+    return std::hash<std::uint64_t>{}(std::bit_cast<std::uint64_t>(v));
+  }
   std::size_t operator()(const std::string& v) const { return std::hash<std::string>{}(v); }
   std::size_t operator()(Dtype v) const { return static_cast<std::size_t>(v); }
   std::size_t operator()(const Ints& v) const { return hash_ints(v); }
@@ -87,10 +89,18 @@ bool holds(Forms forms, const Attr& value) {
   return several == nullptr || !several->empty();
 }
 std::string forms_text(Forms forms) {
-  constexpr const char* names[] = {"None", "True or False", "an integer", "a number", "a text", "a dtype",
-                                   "a tuple of integers", "a tuple of tuples of integers",
-                                   "dimension numbers ((lhs, rhs), (lhs, rhs))", "a program",
-                                   "a tuple of programs", "a text that is known here"};
+  constexpr const char* names[] = {"None",
+                                   "True or False",
+                                   "an integer",
+                                   "a number",
+                                   "a text",
+                                   "a dtype",
+                                   "a tuple of integers",
+                                   "a tuple of tuples of integers",
+                                   "dimension numbers ((lhs, rhs), (lhs, rhs))",
+                                   "a program",
+                                   "a tuple of programs",
+                                   "a text that is known here"};
   static_assert(std::size(names) == std::variant_size_v<Attr>);
   std::vector<std::string> allowed;
   for (std::size_t i = 0; i < std::size(names); ++i) {
@@ -132,9 +142,12 @@ const Attr* Params::find(std::string_view key) const {
 
 Params Params::with(const char* key, Attr value) const {
   auto changed = std::make_shared<std::vector<Param>>(items());
-  const auto old = std::find_if(changed->begin(), changed->end(), [&](const Param& p) { return std::string_view(p.key) == key; });
-  if (old != changed->end()) old->value = std::move(value);
-  else changed->push_back({key, std::move(value)});
+  const auto old = std::find_if(changed->begin(), changed->end(),
+                                [&](const Param& p) { return std::string_view(p.key) == key; });
+  if (old != changed->end())
+    old->value = std::move(value);
+  else
+    changed->push_back({key, std::move(value)});
   Params out;
   out.items_ = std::move(changed);
   return out;
@@ -146,11 +159,14 @@ bool operator==(const Param& a, const Param& b) {
     return same(*opaque, std::get<OpaquePtr>(b.value));
   }
   if (const auto* number = std::get_if<double>(&a.value)) {  // 0.0 and -0.0 are two numbers
-    return std::bit_cast<std::uint64_t>(*number) == std::bit_cast<std::uint64_t>(std::get<double>(b.value));
+    return std::bit_cast<std::uint64_t>(*number) ==
+           std::bit_cast<std::uint64_t>(std::get<double>(b.value));
   }
   return a.value == b.value;
 }
-bool Params::operator==(const Params& other) const { return items_ == other.items_ || items() == other.items(); }
+bool Params::operator==(const Params& other) const {
+  return items_ == other.items_ || items() == other.items();
+}
 
 std::size_t hash_of(const Params& params) {
   std::size_t h = params.items().size();

@@ -1,6 +1,9 @@
 // The static parameters of an equation: a short list of (name, value), printed as JAX prints them.
 #pragma once
 
+#include "base/error.h"
+#include "reprise/array.h"
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,9 +11,6 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
-#include "base/error.h"
-#include "reprise/array.h"
 
 namespace reprise {
 
@@ -50,8 +50,9 @@ inline constexpr Forms none = 1u << 0, flag = 1u << 1, integer = 1u << 2, real =
                        text = 1u << 4, dtype = 1u << 5, ints = 1u << 6, rows = 1u << 7,
                        dims = 1u << 8, program = 1u << 9, programs = 1u << 10, object = 1u << 11;
 }
-bool holds(Forms, const Attr&);  // a program or object that is null is no value, nor are no programs
-std::string forms_text(Forms);   // "None or a tuple of integers"
+// a program or object that is null is no value, nor are no programs
+bool holds(Forms, const Attr&);
+std::string forms_text(Forms);  // "None or a tuple of integers"
 
 // What every equation of a primitive says about one of its params.
 struct ParamRule {
@@ -60,21 +61,22 @@ struct ParamRule {
   // What a text means that does not say it; null: it must say it.
   const char* otherwise = nullptr;
 };
-// For `otherwise`. absent: then the equation does not have it either. completed: then the primitive's
-// `parsed_params` finds it. unused: what some versions of JAX say and nothing here depends on; it is
-// read and forgotten.
+// For `otherwise`. absent: then the equation does not have it either. completed: then the
+// primitive's `parsed_params` finds it. unused: what some versions of JAX say and nothing here
+// depends on; it is read and forgotten.
 inline constexpr const char absent[] = "(absent)", completed[] = "(completed)",
                             unused[] = "(unused)";
 
-// A param of any equation that is never printed: how many of its integers JAX holds as numpy scalars.
-// JAX prints those as np.int64(n); we print n, but break lines where JAX does.
+// A param of any equation that is never printed: how many of its integers JAX holds as numpy
+// scalars. JAX prints those as np.int64(n); we print n, but break lines where JAX does.
 inline constexpr const char* numpy_ints = "numpy_ints";
 
 // Copies share the list: every transform copies equations.
 class Params {
  public:
   Params() = default;
-  Params(std::initializer_list<Param> items) : items_(std::make_shared<const std::vector<Param>>(items)) {}
+  Params(std::initializer_list<Param> items)
+      : items_(std::make_shared<const std::vector<Param>>(items)) {}
 
   template <class T>
   const T& get(std::string_view key) const {
@@ -88,7 +90,7 @@ class Params {
     REPRISE_INVARIANT(value != nullptr);
     return value;
   }
-  const Attr* find(std::string_view key) const;  // null when absent
+  const Attr* find(std::string_view key) const;    // null when absent
   Params with(const char* key, Attr value) const;  // replaces or appends
   const std::vector<Param>& items() const;
   bool empty() const { return items().empty(); }
@@ -99,10 +101,10 @@ class Params {
 };
 
 bool operator==(const Param&, const Param&);
-std::size_t hash_of(const Params&);           // equal params have equal hashes
-std::string python_text(const Attr&);         // not for programs
+std::size_t hash_of(const Params&);    // equal params have equal hashes
+std::string python_text(const Attr&);  // not for programs
 std::optional<std::vector<bool>> parse_flags(std::string_view text);  // "(True, False)", "[True]"
-std::string python_tuple(const Ints&);        // "(1, 0)", "(0,)", "()"
+std::string python_tuple(const Ints&);                                // "(1, 0)", "(0,)", "()"
 // Calls f(const ProgramPtr&) for every program held by the params, in order.
 template <class F>
 void for_each_program(const Params& params, F&& f) {

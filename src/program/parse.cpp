@@ -94,7 +94,8 @@ class Missing {
   }
   // With lines, if the place of the error is not all there is to say.
   std::string list(const Places& places) const {
-    const bool is_single = primitives_.size() + dtypes_.size() == 1 && places.begin()->second.size() == 1;
+    const bool is_single =
+        primitives_.size() + dtypes_.size() == 1 && places.begin()->second.size() == 1;
     std::vector<std::string> items;
     for (const auto& [name, lines] : places) {
       const char* line = lines.size() == 1 ? " (line " : " (lines ";
@@ -313,8 +314,9 @@ class ProgramBuilder {
       if (result.find(p.key)) parse_error(text_, p.at, str("a param is given twice, got ", p.key));
       const ParamRule* rule = rule_of(prim, p.key);
       if (rule == nullptr && !is_neutral(p)) {
-        parse_error(text_, p.at, str(prim.name, ": there is no param ", p.key, ", got ", p.key, "=",
-                                     p.programs.empty() ? p.text : "a program"));
+        parse_error(text_, p.at,
+                    str(prim.name, ": there is no param ", p.key, ", got ", p.key, "=",
+                        p.programs.empty() ? p.text : "a program"));
       }
       if (rule == nullptr || rule->otherwise == unused) continue;
       result = result.with(rule->key, attr(prim, *rule, p, name, numpy));
@@ -325,8 +327,9 @@ class ProgramBuilder {
         continue;
       }
       if (rule.otherwise == nullptr) {
-        parse_error(text_, e.at, str(prim.name, ": the param ", rule.key, " is missing, got ",
-                                     e.params.empty() ? "no params" : "others only"));
+        parse_error(text_, e.at,
+                    str(prim.name, ": the param ", rule.key, " is missing, got ",
+                        e.params.empty() ? "no params" : "others only"));
       }
       result = result.with(rule.key, parse_attr(rule.forms, rule.otherwise).value());
     }
@@ -349,8 +352,8 @@ class ProgramBuilder {
       value = std::move(programs);
     }
     if (!p.is_program && !p.is_program_tuple) {
-      value = parse_attr(rule.forms, is_read_as_it_stands ? std::string(p.text)
-                                                          : without_numpy(p.text, numpy));
+      value = parse_attr(rule.forms,
+                         is_read_as_it_stands ? std::string(p.text) : without_numpy(p.text, numpy));
     }
     // An object is still the text that the primitive makes it of.
     const bool is_text = value && std::holds_alternative<std::string>(*value);
@@ -358,8 +361,9 @@ class ProgramBuilder {
     const std::string got = !p.programs.empty()  ? "a program"
                             : p.is_program_tuple ? "()"
                                                  : std::string(p.text);
-    parse_error(text_, p.at, str(prim.name, ": the param ", rule.key, " must be ",
-                                 forms_text(rule.forms), ", got ", got));
+    parse_error(text_, p.at,
+                str(prim.name, ": the param ", rule.key, " must be ", forms_text(rule.forms),
+                    ", got ", got));
   }
 
   ProgramPtr shared(const ParsedProgramUse& use, const std::string& name) {

@@ -23,9 +23,9 @@ struct ParseError : TypeError {
   std::size_t line, column;  // from 1
 };
 
-// Throws ParseError when the text is malformed, names a primitive that is not in `primitives`, or gives
-// a variable another type than its equation computes. With a `file`, which must live as long as the
-// program, equations know their lines in it.
+// Throws ParseError when the text is malformed, names a primitive that is not in `primitives`, or
+// gives a variable another type than its equation computes. With a `file`, which must live as long
+// as the program, equations know their lines in it.
 Program parse_program(std::string_view text, std::span<const Primitive* const> primitives,
                       const char* file = nullptr);
 

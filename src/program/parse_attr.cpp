@@ -133,7 +133,8 @@ std::optional<Attr> parse_attr(Forms forms, std::string_view text) {
 std::string without_numpy(std::string_view text, std::int64_t& count) {
   std::string out;
   for (std::size_t at = text.find("np."); at != std::string_view::npos; at = text.find("np.")) {
-    const std::size_t open = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789", at + 3);
+    const std::size_t open =
+        text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789", at + 3);
     const std::size_t close = open == std::string_view::npos ? open : text.find(')', open);
     const bool is_call = close != std::string_view::npos && text[open] == '(' && open > at + 3 &&
                          text.find_first_of("([{", open + 1) > close;

@@ -68,8 +68,8 @@ inline constexpr int max_program_depth = 200;
 
 ParsedText parse_tree(std::string_view text);
 
-// A param as Python prints it, as the first of the forms that it can be read as. An object stays the
-// text of it. Null: it has none of the forms.
+// A param as Python prints it, as the first of the forms that it can be read as. An object stays
+// the text of it. Null: it has none of the forms.
 std::optional<Attr> parse_attr(Forms, std::string_view text);
 // np.int64(3) -> 3, and how many of them there were.
 std::string without_numpy(std::string_view text, std::int64_t& count);

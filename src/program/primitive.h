@@ -2,12 +2,12 @@
 // constants; a rule that is null does not exist, and using it is one clear RuleError.
 #pragma once
 
+#include "program/program.h"
+
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
-
-#include "program/program.h"
 
 namespace reprise {
 
@@ -28,10 +28,21 @@ struct Batched {
 };
 
 // What a primitive is made of; passes ask the kind instead of keeping lists of primitives.
-enum class Kind : std::uint8_t { elementwise, reduce, shape, dot, conv, index, constant, call, name, effect };
+enum class Kind : std::uint8_t {
+  elementwise,
+  reduce,
+  shape,
+  dot,
+  conv,
+  index,
+  constant,
+  call,
+  name,
+  effect
+};
 
-// What must not be done with an equation besides what its values forbid. An equation with programs inside has the
-// effects of all of them (program/effects.h).
+// What must not be done with an equation besides what its values forbid. An equation with programs
+// inside has the effects of all of them (program/effects.h).
 struct Effect {
   bool is_ordered = false;   // stays in order with others that say so
   bool is_once = false;      // is not evaluated again where its results are missing
@@ -73,8 +84,8 @@ struct Primitive {
   const char* inlined_body = nullptr;
   // Params to print, in printing order, when not simply all of them sorted by name.
   std::vector<Param> (*printed_params)(const Params&) = nullptr;
-  // All params that an equation has, by which texts are read and programs checked: rules find what is
-  // declared here. Empty: there are none.
+  // All params that an equation has, by which texts are read and programs checked: rules find what
+  // is declared here. Empty: there are none.
   std::span<const ParamRule> param_rules = {};
   // The inverse of `printed_params` for the parser: params as printed -> params as bound.
   Params (*parsed_params)(const Params& printed, const Types& in, const Types& out) = nullptr;

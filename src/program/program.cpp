@@ -18,7 +18,8 @@ std::shared_ptr<const void> DerivedPrograms::find(const Key& key) const {
   return it == made_.end() ? nullptr : it->second;
 }
 
-std::shared_ptr<const void> DerivedPrograms::insert(Key key, std::shared_ptr<const void> made) const {
+std::shared_ptr<const void> DerivedPrograms::insert(Key key,
+                                                    std::shared_ptr<const void> made) const {
   const std::lock_guard lock(mutex_);
   return made_.emplace(std::move(key), std::move(made)).first->second;  // the first one wins
 }
@@ -59,7 +60,8 @@ ProgramPtr intern(const std::string& identity, ProgramPtr p) {
   const std::lock_guard lock(mutex);
   if (known.size() > sweep_at) {  // functions made anew in a loop must not pile up
     std::erase_if(known, [](const auto& entry) {
-      return std::all_of(entry.second.begin(), entry.second.end(), [](const auto& c) { return c.expired(); });
+      return std::all_of(entry.second.begin(), entry.second.end(),
+                         [](const auto& c) { return c.expired(); });
     });
     sweep_at = 2 * known.size() + 1024;
   }

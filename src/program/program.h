@@ -9,6 +9,10 @@
 // without reassociation. A finished program never changes and is shared.
 #pragma once
 
+#include "array/access.h"
+#include "base/location.h"
+#include "program/params.h"
+
 #include <compare>
 #include <map>
 #include <memory>
@@ -16,10 +20,6 @@
 #include <string>
 #include <typeindex>
 #include <vector>
-
-#include "array/access.h"
-#include "base/location.h"
-#include "program/params.h"
 
 namespace reprise {
 
@@ -43,8 +43,8 @@ struct Equation {
   Phase phase = Phase::forward;
 };
 
-// Programs derived from one program (its jvp, its transpose, ...), kept so that deriving twice gives
-// the same object. Copies of a program start with none.
+// Programs derived from one program (its jvp, its transpose, ...), kept so that deriving twice
+// gives the same object. Copies of a program start with none.
 class DerivedPrograms {
  public:
   DerivedPrograms() = default;
@@ -65,8 +65,8 @@ class DerivedPrograms {
 };
 
 struct Program {
-  std::vector<Type> types;   // of every variable
-  std::vector<Var> in;       // constants first, then arguments
+  std::vector<Type> types;  // of every variable
+  std::vector<Var> in;      // constants first, then arguments
   std::size_t num_consts = 0;
   std::vector<Equation> eqns;
   std::vector<Atom> out;
@@ -98,8 +98,8 @@ class InDerivation {
   bool outer_;
 };
 
-// Runs `make` once per (program, T, name) and shares the result. A result that closes over traced values
-// (member `consts`) belongs to their trace and is not kept.
+// Runs `make` once per (program, T, name) and shares the result. A result that closes over traced
+// values (member `consts`) belongs to their trace and is not kept.
 template <class T, class Make>
 std::shared_ptr<const T> derive(const Program& p, const std::string& name, const Make& make) {
   const DerivedPrograms::Key key{typeid(T), in_derivation(), name};

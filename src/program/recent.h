@@ -7,9 +7,9 @@
 
 namespace reprise {
 
-// The program itself, or one of this thread's last few that no one can tell from it: same equations,
-// names and source lines, in the programs inside too. Rules of the user's own (custom_jvp) are new with
-// each call, so what they close over may change.
+// The program itself, or one of this thread's last few that no one can tell from it: same
+// equations, names and source lines, in the programs inside too. Rules of the user's own
+// (custom_jvp) are new with each call, so what they close over may change.
 ProgramPtr recent(ProgramPtr);
 
 }  // namespace reprise

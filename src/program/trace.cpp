@@ -22,8 +22,8 @@ std::uint64_t this_thread() {
   return id;
 }
 
-// Of this thread, outermost first; null: none. Objects of a thread with destructors are gone when those
-// of the process are destroyed, and they may trace.
+// Of this thread, outermost first; null: none. Objects of a thread with destructors are gone when
+// those of the process are destroyed, and they may trace.
 thread_local std::vector<Trace*>* open_traces = nullptr;
 thread_local Trace* current_trace = nullptr;
 
@@ -90,9 +90,7 @@ Trace::Trace(TraceInfo info, bool current)
   open_traces->push_back(this);
   if (current_) current_trace = this;
 }
-Trace::~Trace() {
-  seal();
-}
+Trace::~Trace() { seal(); }
 void Trace::seal() {
   if (open_traces == nullptr || std::erase(*open_traces, this) == 0) return;
   if (open_traces->empty()) {
@@ -113,8 +111,8 @@ Atom Trace::atom(const Array& a) {
   const ArrayData& d = content(a);
   if (d.traced() && d.traced()->trace == id_) return Atom::of(d.traced()->var);
   if (d.number()) {
-    // In the linear program (never current) a promoted literal counts as a residual. In the body of a call it is a
-    // number like any other, whoever reads the body.
+    // In the linear program (never current) a promoted literal counts as a residual. In the body of
+    // a call it is a number like any other, whoever reads the body.
     Literal number = *d.number();
     if (current_ && info_.body) number.promoted = false;
     if (!number.promoted || current_) return Atom::of(number);
@@ -199,7 +197,9 @@ Array Trace::concrete_value(const Array& a, const char* what) {
         a.type(), blame(wanted));
   }
   if (values_.size() < program_.types.size()) values_.resize(program_.types.size());
-  auto value_of = [&](Var v) -> std::optional<Array>& { return values_[static_cast<std::size_t>(v)]; };
+  auto value_of = [&](Var v) -> std::optional<Array>& {
+    return values_[static_cast<std::size_t>(v)];
+  };
   for (std::size_t i = 0; i < args_.size(); ++i) {
     if (!value_of(args_[i])) value_of(args_[i]) = concrete((*info_.concrete_args)[i], what);
   }
@@ -211,7 +211,8 @@ Array Trace::concrete_value(const Array& a, const char* what) {
     if (e.out.empty()) continue;  // an effect: it comes when the program runs
     const AtEquation at(e.at);
     Arrays x;
-    for (const Atom& in : e.in) x.push_back(in.is_var() ? *value_of(in.var) : make_number(in.literal));
+    for (const Atom& in : e.in)
+      x.push_back(in.is_var() ? *value_of(in.var) : make_number(in.literal));
     Types out;
     for (Var v : e.out) out.push_back(program_.type(v));
     // Evaluation of a call runs its body through bind: nothing may be recorded meanwhile.
@@ -238,7 +239,8 @@ Traced trace(const FlatFunction& f, const Types& in, const TraceInfo& info) {
   Arrays out;
   {
     const InUserCode scope;
-    const InPhase anew(Phase::forward);  // programs are shared: what they are part of is their user's to say
+    // programs are shared: what they are part of is their user's to say
+    const InPhase anew(Phase::forward);
     out = f(args);
   }
   return t.finish(out);

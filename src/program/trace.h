@@ -7,12 +7,12 @@
 // inputs, numbers become literals.
 #pragma once
 
+#include "program/primitive.h"
+
 #include <functional>
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "program/primitive.h"
 
 namespace reprise {
 
@@ -26,8 +26,8 @@ struct Traced {
 };
 
 struct TraceInfo {
-  const char* transform = "make_jaxpr";    // for messages
-  std::string name = {};                   // of the function
+  const char* transform = "make_jaxpr";     // for messages
+  std::string name = {};                    // of the function
   std::vector<std::string> arg_names = {};  // for messages and residual tables
   // The program becomes the body of a call: its constants are ordinary leading inputs.
   bool body = false;
@@ -67,7 +67,7 @@ class Trace {
   std::vector<Var> args_, const_vars_;
   Arrays consts_;
   std::unordered_map<std::uint64_t, Var> const_of_;  // identity of a constant -> variable
-  std::vector<std::optional<Array>> values_;          // of the evaluated prefix
+  std::vector<std::optional<Array>> values_;         // of the evaluated prefix
   std::size_t evaluated_ = 0;
 };
 

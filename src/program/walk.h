@@ -3,14 +3,15 @@
 //   walk(p, args, [](const Equation& e, const Arrays& x) { return e.prim->bind(x, e.params); })   is eval
 #pragma once
 
+#include "program/trace.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "program/trace.h"
-
 namespace reprise {
 
-// `apply` gives the results of an equation on its operands. Values are dropped after their last reader.
+// `apply` gives the results of an equation on its operands. Values are dropped after their last
+// reader.
 template <class F>
 Arrays walk(const Program& p, Arrays args, const F& apply) {
   REPRISE_INVARIANT(args.size() == p.in.size());

@@ -1,8 +1,5 @@
 #include "remat/checkpoint.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "control/body.h"
 #include "ops/lax.h"
 #include "ops/records.h"
@@ -11,13 +8,17 @@
 #include "transform/transpose.h"
 #include "transform/vmap.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 namespace reprise {
 namespace {
 
 const ProgramPtr& body_of(const Params& params) { return params.get<ProgramPtr>("jaxpr"); }
 
 // prevent_cse with other operands: `keep` of the old flags, `before` and `after` more that are set.
-Attr updated_flags(const Params& params, std::size_t before, const std::vector<bool>& keep, std::size_t after) {
+Attr updated_flags(const Params& params, std::size_t before, const std::vector<bool>& keep,
+                   std::size_t after) {
   const Attr& attr = *params.find("prevent_cse");
   if (std::holds_alternative<bool>(attr)) return attr;
   const std::vector<bool>& old = params.get_opaque<FlagsParam>("prevent_cse")->flags;
@@ -33,7 +34,9 @@ Types remat_type(const Types& in, const Params& params) {
   check_operands("checkpoint", *body_of(params), in);
   return body_of(params)->out_types();
 }
-Arrays remat_eval(const Arrays& x, const Params& params, const Types&) { return eval(*body_of(params), x); }
+Arrays remat_eval(const Arrays& x, const Params& params, const Types&) {
+  return eval(*body_of(params), x);
+}
 
 // A policy whose text says too little stays a text, and only using it fails.
 Params remat_parsed(const Params& printed, const Types&, const Types&) {
@@ -41,19 +44,21 @@ Params remat_parsed(const Params& printed, const Types&, const Types&) {
   const Attr* policy = printed.find("policy");
   if (const auto* text = policy ? std::get_if<std::string>(policy) : nullptr) {
     if (auto known = policy_from_repr(*text)) {
-      params = params.with("policy", OpaquePtr(std::make_shared<const PolicyParam>(*std::move(known))));
+      params =
+          params.with("policy", OpaquePtr(std::make_shared<const PolicyParam>(*std::move(known))));
     }
   }
   const Attr* flags = printed.find("prevent_cse");
   if (const auto* text = flags ? std::get_if<std::string>(flags) : nullptr) {
     if (auto known = parse_flags(*text)) {
-      params = params.with("prevent_cse", OpaquePtr(std::make_shared<const FlagsParam>(*std::move(known))));
+      params = params.with("prevent_cse",
+                           OpaquePtr(std::make_shared<const FlagsParam>(*std::move(known))));
     }
   }
   return params;
 }
 
-// ---------------------------------------------------------------------------------------- splitting
+// --------------------------------------------------------------------------------------- splitting
 struct Bits {
   std::int64_t exponent, mantissa;
 };
@@ -63,8 +68,8 @@ Bits bits_of(Dtype d) {
   return d == Dtype::f64 ? Bits{11, 52} : Bits{8, 23};
 }
 
-// A residual that the forward pass also reads is rounded to its dtype where it is made, so that both
-// passes see the same bits whatever precision a compiler works in.
+// A residual that the forward pass also reads is rounded to its dtype where it is made, so that
+// both passes see the same bits whatever precision a compiler works in.
 Program with_precision_barriers(Program p, std::size_t residuals) {
   std::vector<bool> read(p.types.size());
   std::unordered_map<Var, std::size_t> made_by;
@@ -79,14 +84,16 @@ Program with_precision_barriers(Program p, std::size_t residuals) {
     const Var v = p.out[k].var;
     const Type type = p.type(v);
     const auto producer = made_by.find(v);
-    if (!is_floating(type.dtype) || !read[static_cast<std::size_t>(v)] || producer == made_by.end()) continue;
+    if (!is_floating(type.dtype) || !read[static_cast<std::size_t>(v)] || producer == made_by.end())
+      continue;
     Equation& e = p.eqns[producer->second];
     const Bits bits = bits_of(type.dtype);
     const Params params{{"exponent_bits", bits.exponent}, {"mantissa_bits", bits.mantissa}};
     if (e.prim == &reduce_precision_p && e.params == params) continue;
     const Var raw = p.fresh(type);
     std::replace(e.out.begin(), e.out.end(), v, raw);
-    after[producer->second].push_back({&reduce_precision_p, params, {Atom::of(raw)}, {v}, e.at, e.phase});
+    after[producer->second].push_back(
+        {&reduce_precision_p, params, {Atom::of(raw)}, {v}, e.at, e.phase});
   }
   std::vector<Equation> eqns;
   for (std::size_t i = 0; i < p.eqns.size(); ++i) {
@@ -99,10 +106,10 @@ Program with_precision_barriers(Program p, std::size_t residuals) {
 }
 
 struct RematSplit {
-  ProgramPtr known;                // known inputs -> known outputs, residuals
+  ProgramPtr known;   // known inputs -> known outputs, residuals
   ProgramPtr staged;  // residuals, used inputs -> unknown outputs; null: the program itself
   std::size_t residuals = 0;
-  std::vector<bool> used_inputs;   // by the staged part
+  std::vector<bool> used_inputs;  // by the staged part
   std::vector<bool> unknown_out;
 };
 
@@ -116,7 +123,7 @@ bool is_staged(const Program& p, const PolicySplit& parts) {
 
 RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const Policy& policy) {
   PolicySplit parts = split(p, unknown, std::vector<bool>(p.in.size(), true), split_policy(policy),
-                             SplitMode::by_policy);
+                            SplitMode::by_policy);
   RematSplit result;
   result.unknown_out = parts.unknown_out;
   if (is_staged(p, parts)) {
@@ -133,11 +140,13 @@ RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const 
   parts.staged.arg_names.assign(parts.residuals, saved_by_policy);
   parts.staged.arg_names.resize(parts.staged.in.size(), "");
   DceProgram staged = dce(parts.staged, wanted);
-  const auto first_input = staged.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
+  const auto first_input =
+      staged.used_inputs.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
   std::vector<bool> known_out(parts.known.out.size() - parts.residuals, true);
   known_out.insert(known_out.end(), staged.used_inputs.begin(), first_input);
   result.used_inputs.assign(first_input, staged.used_inputs.end());
-  result.residuals = static_cast<std::size_t>(std::count(staged.used_inputs.begin(), first_input, true));
+  result.residuals =
+      static_cast<std::size_t>(std::count(staged.used_inputs.begin(), first_input, true));
   result.staged =
       as_live(keep_inputs(std::move(staged), [](std::size_t, bool used) { return used; }));
   result.known = std::make_shared<const Program>(
@@ -145,7 +154,8 @@ RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const 
   return result;
 }
 
-std::shared_ptr<const RematSplit> split_by_policy(const Program& p, const std::vector<bool>& unknown,
+std::shared_ptr<const RematSplit> split_by_policy(const Program& p,
+                                                  const std::vector<bool>& unknown,
                                                   const Policy& policy) {
   return derive<RematSplit>(p, mask_key("remat:" + policy.key(), unknown),
                             [&] { return make_split(p, unknown, policy); });
@@ -164,7 +174,8 @@ Duals remat_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   const Arrays tangents = nonzero_only(dx);
   const Arrays args = concat(concat(j->consts, x), tangents);
   const Attr flags = updated_flags(params, 0, std::vector<bool>(x.size(), true), tangents.size());
-  const Arrays out = remat_p.bind(args, params.with("jaxpr", j->program).with("prevent_cse", flags));
+  const Arrays out =
+      remat_p.bind(args, params.with("jaxpr", j->program).with("prevent_cse", flags));
   const std::size_t primals = j->nonzero_out.size();
   return {slice_of(out, 0, primals), spread(j->nonzero_out, out, primals)};
 }
@@ -204,7 +215,8 @@ struct TransposedRemat {
 };
 
 // The transposed body knows which of its inputs the policy saved, as the body did.
-ProgramPtr with_saved_names(const Program& body, const std::vector<bool>& linear, const Traced& transposed) {
+ProgramPtr with_saved_names(const Program& body, const std::vector<bool>& linear,
+                            const Traced& transposed) {
   Program named = *transposed.program;
   named.arg_names.assign(named.in.size(), "");
   std::size_t next = transposed.consts.size();
@@ -240,8 +252,10 @@ TransposedRemat make_transpose(const Program& body, const std::vector<bool>& lin
     Tangents cts;
     for (std::size_t k = 0; k < outputs.size(); ++k) {
       const Tangent ct = given[k] ? Tangent(args[next++]) : std::nullopt;
-      if (parts->unknown_out[k]) cts.push_back(ct);
-      else ++first_residual;
+      if (parts->unknown_out[k])
+        cts.push_back(ct);
+      else
+        ++first_residual;
     }
     Primals x(computed.begin() + static_cast<std::ptrdiff_t>(first_residual), computed.end());
     x.resize(parts->linear->in.size());
@@ -252,13 +266,15 @@ TransposedRemat make_transpose(const Program& body, const std::vector<bool>& lin
     }
     return out;
   };
-  Traced traced = trace(transposed, in, {.transform = "transpose", .name = body.name, .body = true});
+  Traced traced =
+      trace(transposed, in, {.transform = "transpose", .name = body.name, .body = true});
   result.program = with_saved_names(body, linear, std::move(traced));
   result.consts = std::move(traced.consts);
   return result;
 }
 
-Tangents remat_transpose(const Tangents& ct, const Primals& x, const Types& in, const Params& params) {
+Tangents remat_transpose(const Tangents& ct, const Primals& x, const Types& in,
+                         const Params& params) {
   std::vector<bool> linear, known;
   Arrays args;
   for (const auto& a : x) {
@@ -269,7 +285,8 @@ Tangents remat_transpose(const Tangents& ct, const Primals& x, const Types& in, 
   const std::vector<bool> given = nonzero_mask(ct);
   const Program& body = *body_of(params);
   const std::string key = mask_key("remat_transpose", linear) + mask_key("/", given);
-  const auto t = derive<TransposedRemat>(body, key, [&] { return make_transpose(body, linear, given); });
+  const auto t =
+      derive<TransposedRemat>(body, key, [&] { return make_transpose(body, linear, given); });
   const Arrays cts = nonzero_only(ct);
   const Attr flags = updated_flags(params, 0, known, cts.size());
   const Arrays back = remat_p.bind(concat(concat(t->consts, args), cts),
@@ -282,12 +299,14 @@ Tangents remat_transpose(const Tangents& ct, const Primals& x, const Types& in, 
   return result;
 }
 
-Batched remat_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n, const Params& params) {
+Batched remat_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int64_t n,
+                    const Params& params) {
   const auto b = batched_program(*body_of(params), axes, n, OutAxes::front);
   return {remat_p.bind(concat(b->consts, x), params.with("jaxpr", b->program)), b->out_axes};
 }
 
-std::optional<Equation> remat_dce(const Program&, const Equation& e, const std::vector<bool>& used) {
+std::optional<Equation> remat_dce(const Program&, const Equation& e,
+                                  const std::vector<bool>& used) {
   const auto live = dce_body(body_of(e.params), used);
   Equation shrunk = with_only(e, live.used_inputs, used);
   shrunk.params = e.params.with("jaxpr", live.program)
@@ -295,17 +314,18 @@ std::optional<Equation> remat_dce(const Program&, const Equation& e, const std::
   return shrunk;
 }
 
-void adjust_split(const std::vector<bool>& unknown, const std::vector<bool>& available, Params& known,
-                  Params& staged) {
+void adjust_split(const std::vector<bool>& unknown, const std::vector<bool>& available,
+                  Params& known, Params& staged) {
   std::vector<bool> is_known = unknown;
   is_known.flip();
   const Params old = known;
   known = known.with("prevent_cse", updated_flags(old, 0, is_known, 0));
-  staged = staged.with("differentiated", true).with("prevent_cse", updated_flags(old, 0, available, 0));
+  staged =
+      staged.with("differentiated", true).with("prevent_cse", updated_flags(old, 0, available, 0));
 }
 
-// Where nothing is repeated, a nested checkpoint is split by its own policy; its known part, which may be all of it, runs
-// inline.
+// Where nothing is repeated, a nested checkpoint is split by its own policy; its known part, which
+// may be all of it, runs inline.
 void split_inline(const Equation& e, Split& s) {
   const std::vector<bool> unknown = s.unknown_mask(e.in);
   const auto parts = split_by_policy(*body_of(e.params), unknown, policy_of(e.params));
@@ -337,8 +357,10 @@ void split_inline(const Equation& e, Split& s) {
 }
 
 void remat_partial_eval(const Equation& e, Split& s) {
-  if (s.mode() == SplitMode::by_policy) split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
-  else split_inline(e, s);
+  if (s.mode() == SplitMode::by_policy)
+    split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
+  else
+    split_inline(e, s);
 }
 
 }  // namespace
@@ -353,7 +375,8 @@ Policy policy_of(const Params& params) {
   const Attr* attr = params.find("policy");
   if (attr == nullptr || std::holds_alternative<None>(*attr)) return {};
   if (const auto* text = std::get_if<std::string>(attr)) {
-    fail<TypeError>("checkpoint: the text of the program does not tell what its policy saves, got ", *text);
+    fail<TypeError>("checkpoint: the text of the program does not tell what its policy saves, got ",
+                    *text);
   }
   return params.get_opaque<PolicyParam>("policy")->policy;
 }
@@ -368,7 +391,8 @@ EquationInfo describe(const Program& p, const Equation& e, const OutputNames& na
   if (e.prim == &dot_general_p) {
     info.has_batch_dims = !e.params.get<DotDims>("dimension_numbers").lhs_batch.empty();
   }
-  for (const Param& param : e.params.items()) info.params.emplace_back(param.key, python_text(param.value));
+  for (const Param& param : e.params.items())
+    info.params.emplace_back(param.key, python_text(param.value));
   return info;
 }
 
@@ -376,8 +400,8 @@ namespace {
 
 Offload checked(const Offloadable& o) {
   if (o.src != "device" || (o.dst != "pinned_host" && o.dst != "unpinned_host")) {
-    fail<TypeError>("checkpoint: a policy can offload from 'device' to 'pinned_host', got '", o.src, "' to '", o.dst,
-                    "'");
+    fail<TypeError>("checkpoint: a policy can offload from 'device' to 'pinned_host', got '", o.src,
+                    "' to '", o.dst, "'");
   }
   return {o.src, o.dst};
 }
@@ -385,7 +409,8 @@ Offload checked(const Offloadable& o) {
 }  // namespace
 
 SplitPolicy split_policy(const Policy& policy) {
-  auto decide = [policy](const Program& p, const Equation& e, const OutputNames& names) -> SplitDecision {
+  auto decide = [policy](const Program& p, const Equation& e,
+                         const OutputNames& names) -> SplitDecision {
     const Policy::Answer answer = policy(describe(p, e, names));
     if (std::holds_alternative<Saveable>(answer)) return Keep{};
     if (const auto* o = std::get_if<Offloadable>(&answer)) return checked(*o);
@@ -397,9 +422,9 @@ SplitPolicy split_policy(const Policy& policy) {
 namespace {
 
 constexpr ParamRule remat_rules[] = {{"differentiated", form::flag, "False"},
-                                      {"jaxpr", form::program},
-                                      {"policy", form::none | form::text | form::object, "None"},
-                                      {"prevent_cse", form::flag | form::object, "True"}};
+                                     {"jaxpr", form::program},
+                                     {"policy", form::none | form::text | form::object, "None"},
+                                     {"prevent_cse", form::flag | form::object, "True"}};
 
 }  // namespace
 

@@ -4,12 +4,12 @@
 //     =>  f's known part inline: a -> (b, res)     and     remat2[differentiated]: (res, a, ȧ) -> ḃ
 #pragma once
 
-#include <optional>
-#include <string_view>
-
 #include "program/trace.h"
 #include "reprise/policies.h"
 #include "transform/partial_eval.h"
+
+#include <optional>
+#include <string_view>
 
 namespace reprise {
 

@@ -1,10 +1,10 @@
 #include "reprise/policies.h"
 
+#include "base/error.h"
+
 #include <algorithm>
 #include <atomic>
 #include <ostream>
-
-#include "base/error.h"
 
 namespace reprise {
 
@@ -24,7 +24,9 @@ namespace {
 
 constexpr const char* address = " at 0xXXXXXXXXXXXX>";
 std::string function_repr(const std::string& name) { return "<function " + name + address; }
-std::string factory_repr(const std::string& name) { return function_repr(name + ".<locals>.policy"); }
+std::string factory_repr(const std::string& name) {
+  return function_repr(name + ".<locals>.policy");
+}
 
 bool is_dot(const EquationInfo& e) { return e.primitive == "dot_general"; }
 bool is_plain_dot(const EquationInfo& e) { return is_dot(e) && !e.has_batch_dims; }
@@ -46,17 +48,22 @@ std::string quoted(const std::vector<std::string>& names) {
 }
 
 Policy make(std::string text, std::string repr, std::string key, std::vector<std::string> names,
-            std::function<Policy::Answer(const EquationInfo&)> decide, std::vector<Policy> any_of = {}) {
-  return Policy(std::make_shared<const PolicyImpl>(PolicyImpl{std::move(decide), std::move(text), std::move(repr),
-                                                              std::move(key), std::move(names), std::move(any_of)}));
+            std::function<Policy::Answer(const EquationInfo&)> decide,
+            std::vector<Policy> any_of = {}) {
+  return Policy(std::make_shared<const PolicyImpl>(
+      PolicyImpl{std::move(decide), std::move(text), std::move(repr), std::move(key),
+                 std::move(names), std::move(any_of)}));
 }
-// The key of a policy that is its kind and these names, which may hold any character: each stands behind its length.
+// The key of a policy that is its kind and these names, which may hold any character: each stands
+// behind its length.
 std::string key_of(const char* kind, const std::vector<std::string>& names) {
   std::string key = kind;
   for (const std::string& n : names) key += reprise::str(":", n.size(), ":", n);
   return key + ";";
 }
-Policy::Answer when(bool save) { return save ? Policy::Answer(Saveable{}) : Policy::Answer(Recompute{}); }
+Policy::Answer when(bool save) {
+  return save ? Policy::Answer(Saveable{}) : Policy::Answer(Recompute{});
+}
 bool saves(const Policy::Answer& a) { return !std::holds_alternative<Recompute>(a); }
 
 std::vector<std::string> names_of(const Policy& a, const Policy& b) {
@@ -77,8 +84,8 @@ constinit const PolicyRecord nothing_record{"nothing_saveable",
 constinit const PolicyRecord dots_record{
     "dots_saveable", "DotsSaveable(only_if_no_batch_dims=False)",
     [](const EquationInfo& e) { return is_dot(e) || e.primitive == "conv_general_dilated"; }};
-constinit const PolicyRecord dots_no_batch_record{"dots_with_no_batch_dims_saveable",
-                                                  "DotsSaveable(only_if_no_batch_dims=True)", is_plain_dot};
+constinit const PolicyRecord dots_no_batch_record{
+    "dots_with_no_batch_dims_saveable", "DotsSaveable(only_if_no_batch_dims=True)", is_plain_dot};
 }  // namespace checkpoint_policies
 
 std::size_t EquationInfo::output_bytes() const {
@@ -101,7 +108,9 @@ Policy::Answer Policy::operator()(const EquationInfo& e) const {
   return Recompute{};
 }
 std::string Policy::str() const { return record_ ? record_->name : impl_ ? impl_->text : "none"; }
-std::string Policy::jax_repr() const { return record_ ? record_->repr : impl_ ? impl_->repr : "None"; }
+std::string Policy::jax_repr() const {
+  return record_ ? record_->repr : impl_ ? impl_->repr : "None";
+}
 std::string Policy::key() const { return record_ ? record_->name : impl_ ? impl_->key : "none"; }
 std::vector<std::string> Policy::names() const {
   return impl_ ? impl_->names : std::vector<std::string>{};
@@ -121,7 +130,8 @@ Policy operator|(const Policy& a, const Policy& b) {
   return make(text, function_repr(text), "(" + a.key() + "|" + b.key() + ")", names_of(a, b),
               [a, b](const EquationInfo& e) -> Policy::Answer {
                 const Policy::Answer x = a(e), y = b(e);
-                if (std::holds_alternative<Saveable>(x) || std::holds_alternative<Saveable>(y)) return Saveable{};
+                if (std::holds_alternative<Saveable>(x) || std::holds_alternative<Saveable>(y))
+                  return Saveable{};
                 return saves(x) ? x : y;
               },
               {a, b});
@@ -146,16 +156,14 @@ namespace checkpoint_policies {
 Policy save_only_these_names_list(Names names) {
   return make("save_only_these_names(" + quoted(names) + ")",
               "SaveOnlyTheseNames(saveable_names=" + frozenset(names) + ")",
-              key_of("save_only_these_names", names), names,
-              [names](const EquationInfo& e) {
+              key_of("save_only_these_names", names), names, [names](const EquationInfo& e) {
                 return when(e.primitive == "name" && contains(names, e.name));
               });
 }
 Policy save_any_names_but_these_list(Names names) {
   return make("save_any_names_but_these(" + quoted(names) + ")",
               "SaveAnyNamesButThese(names=" + frozenset(names) + ")",
-              key_of("save_any_names_but_these", names), names,
-              [names](const EquationInfo& e) {
+              key_of("save_any_names_but_these", names), names, [names](const EquationInfo& e) {
                 return when(e.primitive == "name" && !contains(names, e.name));
               });
 }
@@ -171,22 +179,25 @@ Policy save_anything_except_these_names_list(Names names) {
 
 Policy save_from_both_policies(const Policy& a, const Policy& b) {
   const std::string text = "save_from_both_policies(" + a.str() + ", " + b.str() + ")";
-  return make(text, factory_repr("save_from_both_policies"),
-              "both(" + a.key() + "," + b.key() + ")", names_of(a, b), [a, b](const EquationInfo& e) {
-                const Policy::Answer x = a(e), y = b(e);
-                if (std::holds_alternative<Offloadable>(x) || std::holds_alternative<Offloadable>(y)) {
-                  fail_with_hint<TypeError>("combine policies that offload with operator |",
-                                            "save_from_both_policies: both policies must answer yes or no, "
-                                            "got an Offloadable");
-                }
-                return when(saves(x) || saves(y));
-              },
-              {a, b});
+  return make(
+      text, factory_repr("save_from_both_policies"), "both(" + a.key() + "," + b.key() + ")",
+      names_of(a, b),
+      [a, b](const EquationInfo& e) {
+        const Policy::Answer x = a(e), y = b(e);
+        if (std::holds_alternative<Offloadable>(x) || std::holds_alternative<Offloadable>(y)) {
+          fail_with_hint<TypeError>("combine policies that offload with operator |",
+                                    "save_from_both_policies: both policies must answer yes or no, "
+                                    "got an Offloadable");
+        }
+        return when(saves(x) || saves(y));
+      },
+      {a, b});
 }
 
 Policy offload_dot_with_no_batch_dims(const std::string& src, const std::string& dst) {
   return make("offload_dot_with_no_batch_dims('" + src + "', '" + dst + "')",
-              factory_repr("offload_dot_with_no_batch_dims"), key_of("offload_dot_with_no_batch_dims", {src, dst}), {},
+              factory_repr("offload_dot_with_no_batch_dims"),
+              key_of("offload_dot_with_no_batch_dims", {src, dst}), {},
               [=](const EquationInfo& e) -> Policy::Answer {
                 if (is_plain_dot(e)) return Offloadable{src, dst};
                 return Recompute{};
@@ -196,16 +207,20 @@ Policy offload_dot_with_no_batch_dims(const std::string& src, const std::string&
 Policy save_and_offload_only_these_names(const SaveAndOffload& o) {
   for (const std::string& n : o.names_which_can_be_offloaded) {
     if (contains(o.names_which_can_be_saved, n)) {
-      fail<TypeError>("save_and_offload_only_these_names: a name can be saved or offloaded, not both, got '",
-                      n, "' in both lists");
+      fail<TypeError>(
+          "save_and_offload_only_these_names: a name can be saved or offloaded, not both, got '", n,
+          "' in both lists");
     }
   }
   Names all = o.names_which_can_be_saved;
-  all.insert(all.end(), o.names_which_can_be_offloaded.begin(), o.names_which_can_be_offloaded.end());
-  const std::string text = "save_and_offload_only_these_names(saved=[" + quoted(o.names_which_can_be_saved) +
-                           "], offloaded=[" + quoted(o.names_which_can_be_offloaded) + "], '" +
-                           o.offload_src + "', '" + o.offload_dst + "')";
-  const std::string key = key_of("save", o.names_which_can_be_saved) + key_of("offload", o.names_which_can_be_offloaded) +
+  all.insert(all.end(), o.names_which_can_be_offloaded.begin(),
+             o.names_which_can_be_offloaded.end());
+  const std::string text = "save_and_offload_only_these_names(saved=[" +
+                           quoted(o.names_which_can_be_saved) + "], offloaded=[" +
+                           quoted(o.names_which_can_be_offloaded) + "], '" + o.offload_src +
+                           "', '" + o.offload_dst + "')";
+  const std::string key = key_of("save", o.names_which_can_be_saved) +
+                          key_of("offload", o.names_which_can_be_offloaded) +
                           key_of("from", {o.offload_src, o.offload_dst});
   return make(text, factory_repr("save_and_offload_only_these_names"), key, all,
               [o](const EquationInfo& e) -> Policy::Answer {

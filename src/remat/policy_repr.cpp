@@ -38,8 +38,8 @@ std::optional<policies::Names> names_in(std::string_view text) {
 }  // namespace
 
 std::optional<Policy> policy_from_repr(std::string_view repr) {
-  // A function, as newer JAX has them all, is printed with its address, which is another one in every
-  // process.
+  // A function, as newer JAX has them all, is printed with its address, which is another one in
+  // every process.
   for (const Policy& p : {policies::dots_saveable, policies::dots_with_no_batch_dims_saveable,
                           policies::everything_saveable, policies::nothing_saveable}) {
     if (repr == p.jax_repr()) return p;

@@ -1,11 +1,11 @@
 #include "remat/recompute.h"
 
-#include <cstring>
-#include <ostream>
-
 #include "base/dtype.h"
 #include "base/location.h"
 #include "program/primitive.h"
+
+#include <cstring>
+#include <ostream>
 
 namespace reprise {
 namespace {
@@ -26,7 +26,8 @@ bool same_bits(const Array& a, const Array& b) {
 }
 
 std::string element_text(const Array& x, std::int64_t i) {
-  const std::byte* element = content(x).elements + static_cast<std::size_t>(i) * itemsize(x.dtype());
+  const std::byte* element =
+      content(x).elements + static_cast<std::size_t>(i) * itemsize(x.dtype());
   return to_string(load_literal(x.dtype(), element));
 }
 
@@ -46,7 +47,8 @@ RepeatedValues::RepeatedValues(const Program& p, const Arrays& consts)
   for (const Equation& e : p.eqns) {
     for (Var v : e.out) {
       made_by_[static_cast<std::size_t>(v)] = &e;
-      if (numbers_.computed[static_cast<std::size_t>(v)]) ++uses_[numbers_.of[static_cast<std::size_t>(v)]];
+      if (numbers_.computed[static_cast<std::size_t>(v)])
+        ++uses_[numbers_.of[static_cast<std::size_t>(v)]];
     }
   }
 }
@@ -65,13 +67,15 @@ void RepeatedValues::see(Var v, const Array& value) {
   Seen& before = it->second;
   if (check_.ok && !same_bits(before.value, value)) {
     check_.ok = false;
-    check_.first_difference = difference_text(*made_by_[static_cast<std::size_t>(v)], before.value, value);
+    check_.first_difference =
+        difference_text(*made_by_[static_cast<std::size_t>(v)], before.value, value);
   }
   if (--before.uses == 0) before.value = Array();
 }
 
 std::ostream& operator<<(std::ostream& out, const RecomputeCheck& check) {
-  out << "recompute: " << check.compared << (check.compared == 1 ? " value" : " values") << " computed again, ";
+  out << "recompute: " << check.compared << (check.compared == 1 ? " value" : " values")
+      << " computed again, ";
   if (check.ok) return out << "all equal bit for bit";
   return out << "first difference: " << check.first_difference;
 }

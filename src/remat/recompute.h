@@ -7,11 +7,11 @@
 //   RecomputeCheck check = repeated.result();
 #pragma once
 
-#include <unordered_map>
-
 #include "program/program.h"
 #include "reprise/check.h"
 #include "transform/value_numbers.h"
+
+#include <unordered_map>
 
 namespace reprise {
 

@@ -1,7 +1,5 @@
 #include "remat/straight_line.h"
 
-#include <algorithm>
-
 #include "control/body.h"
 #include "control/records.h"
 #include "control/scan.h"
@@ -9,6 +7,8 @@
 #include "ops/lax.h"
 #include "program/walk.h"
 #include "remat/checkpoint.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -50,7 +50,8 @@ Arrays open_cond(const Arrays& x, const Params& params) {
 }
 
 Arrays open_while(const Arrays& x, const WhileLoop& l) {
-  const Arrays for_cond = slice_of(x, 0, l.cond_consts), for_body = slice_of(x, l.cond_consts, l.first_carry());
+  const Arrays for_cond = slice_of(x, 0, l.cond_consts),
+               for_body = slice_of(x, l.cond_consts, l.first_carry());
   Arrays carry = slice_of(x, l.first_carry(), x.size());
   for (;;) {
     const Array more = open(*l.cond, concat(for_cond, carry))[0];
@@ -76,7 +77,8 @@ Arrays open(const Program& p, Arrays args) { return walk(p, std::move(args), ope
 
 ProgramPtr straight_line(const Program& p, const Arrays& args) {
   auto opened = [&](const Arrays& x) { return open(p, x); };
-  const TraceInfo info{.transform = "straight_line", .name = p.name, .body = true, .concrete_args = &args};
+  const TraceInfo info{
+      .transform = "straight_line", .name = p.name, .body = true, .concrete_args = &args};
   return trace(opened, p.in_types(), info).program;
 }
 

@@ -1,5 +1,5 @@
-// One run of a program as a list of plain equations: calls and checkpoints opened, loops unrolled, the
-// branches taken that these arguments take.
+// One run of a program as a list of plain equations: calls and checkpoints opened, loops unrolled,
+// the branches taken that these arguments take.
 //
 //   { a. let b = remat2[f] a; c = scan[g] b in (c,) }, values of a
 //     =>  { a. let ...f...; r0 r1 = unstack b; ...g...; ...g...; c = stack ... in (c,) }

@@ -1,8 +1,5 @@
 #include "runtime/assemble.h"
 
-#include <algorithm>
-#include <map>
-
 #include "base/dtype.h"
 #include "codegen/conv_spec.h"
 #include "codegen/equation_code.h"
@@ -14,9 +11,13 @@
 #include "plan/transfers.h"
 #include "program/primitive.h"
 #include "runtime/checkpointed_code.h"
+#include "runtime/loop_code.h"
 #include "runtime/products.h"
 #include "runtime/relay.h"
 #include "runtime/threads.h"
+
+#include <algorithm>
+#include <map>
 
 namespace reprise {
 namespace {
@@ -53,7 +54,8 @@ class Assembler {
     std::shared_ptr<const codegen::Convolution> convolution;
     std::vector<std::shared_ptr<const Code>> bodies;
     std::vector<bool> in_place;  // carried values that steps update where they lie
-    std::vector<std::optional<std::size_t>> stacks;  // of carried values: the stacked output that holds all of them
+    // of carried values: the stacked output that holds all of them
+    std::vector<std::optional<std::size_t>> stacks;
     std::vector<plan::CarriedRoots> carried;
     std::size_t scratch_bytes = 0, host_bytes = 0;
     // Of a relay: its steps, each with scratch memory for one thread, and the memory of a thread.
@@ -63,7 +65,8 @@ class Assembler {
     std::size_t slice_bytes() const { return aligned(slice.arena_bytes); }
   };
 
-  Assembler(const Assembler& from, std::shared_ptr<const Schedule> s, std::vector<Prepared> prepared)
+  Assembler(const Assembler& from, std::shared_ptr<const Schedule> s,
+            std::vector<Prepared> prepared)
       : s_(*s), options_(from.options_), code_(from.code_), prepared_(std::move(prepared)) {
     code_.schedule = std::move(s);
     code_.uses_host = true;
@@ -83,8 +86,8 @@ class Assembler {
     }
     return request;
   }
-  // The same steps with transfers drawn out as far as it costs no memory: what counts is what packing makes
-  // of it, so several bounds are tried, and none at all in the end.
+  // The same steps with transfers drawn out as far as it costs no memory: what counts is what
+  // packing makes of it, so several bounds are tried, and none at all in the end.
   Assembler with_transfers_spread() const {
     const plan::MemoryRequest request = memory_request();
     const Assembler tight = in_order(plan::transfer_order(s_, request, 0));
@@ -111,15 +114,17 @@ class Assembler {
 
   std::shared_ptr<const Code> finish() {
     code_.memory = plan::plan_memory(s_, memory_request());
-    code_.slots = static_cast<std::uint32_t>(first_argument_slot + s_.program->in.size() +
-                                             (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
+    code_.slots = static_cast<std::uint32_t>(
+        first_argument_slot + s_.program->in.size() +
+        (options_.outputs_given ? s_.outputs.size() : code_.memory.own.size()));
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      std::visit([&](const auto& what) { code_.instructions.push_back(instruction(i, what)); }, s_.steps[i].what);
+      std::visit([&](const auto& what) { code_.instructions.push_back(instruction(i, what)); },
+                 s_.steps[i].what);
     }
     return std::make_shared<const Code>(std::move(code_));
   }
 
-  // -------------------------------------------------------------------------------------- preparing
+  // ------------------------------------------------------------------------------------- preparing
   void prepare() {
     prepared_.resize(s_.steps.size());
     std::vector<codegen::KernelSource> kernels;
@@ -133,27 +138,35 @@ class Assembler {
       if (const auto* r = std::get_if<RelayStep>(&s_.steps[i].what)) {
         prepared_[i].parts.resize(r->steps.size());
         for (std::size_t k = 0; k < r->steps.size(); ++k) {
-          if (const auto* kernel = std::get_if<Kernel>(&r->steps[k].what)) compile(kernel, prepared_[i].parts[k]);
+          if (const auto* kernel = std::get_if<Kernel>(&r->steps[k].what))
+            compile(kernel, prepared_[i].parts[k]);
         }
       }
-      if (std::holds_alternative<DotStep>(s_.steps[i].what)) prepare_product(prepared_[i], s_.steps[i]);
+      if (std::holds_alternative<DotStep>(s_.steps[i].what))
+        prepare_product(prepared_[i], s_.steps[i]);
       if (const auto* e = std::get_if<EvalStep>(&s_.steps[i].what)) {
         codegen::EquationKernel own = equation_kernel(*e->eqn);
-        if (codegen::has_code(own)) compile(std::move(own), prepared_[i]);
-        else prepare_convolution(prepared_[i], *e);
+        if (codegen::has_code(own))
+          compile(std::move(own), prepared_[i]);
+        else
+          prepare_convolution(prepared_[i], *e);
       }
-      if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what)) prepare_loop(prepared_[i], s_.steps[i], *l);
+      if (const auto* l = std::get_if<LoopStep>(&s_.steps[i].what))
+        prepare_loop(prepared_[i], s_.steps[i], *l);
     }
-    const auto compiled = options_.only_memory ? codegen::plan_kernels(kernels) : codegen::compile_kernels(kernels);
+    const auto compiled =
+        options_.only_memory ? codegen::plan_kernels(kernels) : codegen::compile_kernels(kernels);
     for (std::size_t k = 0; k < owners.size(); ++k) {
       Prepared& p = *owners[k];
       p.kernel = compiled[k];
-      p.scratch_bytes = aligned(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) + p.kernel->sums_bytes;
+      p.scratch_bytes = aligned(p.kernel->scratch_bytes * static_cast<std::size_t>(code_.threads)) +
+                        p.kernel->sums_bytes;
       if (p.kernel->loops.items > 1) code_.is_fine = false;
       code_.is_shareable |= p.kernel->loops.is_worth_a_team;
     }
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      if (const auto* r = std::get_if<RelayStep>(&s_.steps[i].what)) prepare_relay(prepared_[i], *r);
+      if (const auto* r = std::get_if<RelayStep>(&s_.steps[i].what))
+        prepare_relay(prepared_[i], *r);
     }
   }
   // Once its kernels are compiled.
@@ -176,13 +189,15 @@ class Assembler {
     }
     p.slice = plan::plan_memory(slice.schedule, request);
     p.slice_roots = std::move(slice.roots);
-    p.scratch_bytes = p.slice_bytes() * static_cast<std::size_t>(std::min<std::int64_t>(code_.threads, r.slices));
+    p.scratch_bytes =
+        p.slice_bytes() * static_cast<std::size_t>(std::min<std::int64_t>(code_.threads, r.slices));
     code_.is_fine = false;
   }
   void prepare_product(Prepared& p, const Step& step) {
     p.product = make_product(matmul_spec(s_, step), code_.threads);
     const bool one_call = p.product.parts.size() == 1;
-    p.scratch_bytes = p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
+    p.scratch_bytes =
+        p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
     if (p.product.wakes_threads) code_.is_fine = false;
     code_.is_shareable |= !one_call;
   }
@@ -197,7 +212,8 @@ class Assembler {
     if (e.eqn->prim != &conv_general_dilated_p) return;
     const Program& program = *s_.program;
     const auto spec =
-        codegen::library_spec(e.eqn->params, program.type(e.eqn->in[0]), program.type(e.eqn->in[1]), program.type(e.eqn->out[0]));
+        codegen::library_spec(e.eqn->params, program.type(e.eqn->in[0]), program.type(e.eqn->in[1]),
+                              program.type(e.eqn->out[0]));
     if (!spec) return;
     p.convolution = codegen::make_convolution(*spec, code_.threads);
     p.scratch_bytes = p.convolution->scratch_bytes();
@@ -215,7 +231,8 @@ class Assembler {
       code_.is_shareable |= p.bodies.back()->is_shareable;
     }
     if (is_checkpointed(l.eqn->prim)) {
-      CheckpointedMemory m = checkpointed_memory(s_, step, *l.eqn, p.bodies, arena_of(p), options_.in_place);
+      CheckpointedMemory m =
+          checkpointed_memory(s_, step, *l.eqn, p.bodies, arena_of(p), options_.in_place);
       p.scratch_bytes = m.scratch_bytes;
       p.in_place = std::move(m.in_place);
       p.carried = std::move(m.carried);
@@ -225,11 +242,12 @@ class Assembler {
       return;
     }
     p.scratch_bytes = arena_of(p);
-    if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;  // the condition's result
+    // the condition's result
+    if (l.eqn->prim == &while_p) p.scratch_bytes += plan::memory_alignment;
     if (l.eqn->prim != &cond_p) prepare_carries(p, step, *l.eqn);
   }
   void prepare_carries(Prepared& p, const Step& step, const Equation& e) {
-    const std::vector<Var> results = carried(e);
+    const std::vector<Var> results = carried_by(e);
     const CarryShape shape = carry_shape(e);
     p.in_place.assign(results.size(), false);
     p.stacks.assign(results.size(), std::nullopt);
@@ -244,8 +262,10 @@ class Assembler {
         continue;
       }
       const Var initial = step.operands[shape.first_operand + k].root;
-      const auto reads = std::count_if(step.operands.begin(), step.operands.end(), [&](const View& v) { return v.root == initial; });
-      const bool is_whole = initial >= 0 && s_.types[at(initial)].nbytes() == s_.types[at(results[k])].nbytes();
+      const auto reads = std::count_if(step.operands.begin(), step.operands.end(),
+                                       [&](const View& v) { return v.root == initial; });
+      const bool is_whole =
+          initial >= 0 && s_.types[at(initial)].nbytes() == s_.types[at(results[k])].nbytes();
       if (reads == 1 && is_whole) p.carried.push_back({results[k], initial});
     }
   }
@@ -255,33 +275,17 @@ class Assembler {
     for (const auto& body : p.bodies) bytes = std::max(bytes, aligned(body->memory.arena_bytes));
     return bytes;
   }
-  // Numbers of the first carried value among the loop's operands and the body's inputs, and of all those inputs.
-  struct CarryShape {
-    std::size_t first_operand, first_in, inputs;
-  };
-  static CarryShape carry_shape(const Equation& e) {
-    if (e.prim == &while_p) {
-      const auto test = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
-      const auto body = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
-      return {test + body, body, body + e.out.size()};
-    }
-    const auto consts = static_cast<std::size_t>(scan_shape(e.params).consts);
-    return {consts, consts, e.in.size()};
-  }
-  // The outputs of a loop that are carried from step to step.
-  static std::vector<Var> carried(const Equation& e) {
-    if (e.prim == &while_p) return e.out;
-    const auto n = static_cast<std::ptrdiff_t>(scan_shape(e.params).carry);
-    return {e.out.begin(), e.out.begin() + n};
-  }
 
-  // ------------------------------------------------------------------------------------ instructions
+  // ---------------------------------------------------------------------------------- instructions
   Ref ref(const Place& p, std::size_t more = 0) const { return ref_of(s_, p, more); }
   Ref ref(Var root, std::int64_t elements = 0) const {
-    return ref(code_.memory.places[at(root)], static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype));
+    return ref(code_.memory.places[at(root)],
+               static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype));
   }
   Ref ref(const View& v) const { return v.root < 0 ? Ref{} : ref(v.root, v.offset); }
-  Ref scratch(std::size_t step, std::size_t more = 0) const { return ref(code_.memory.scratch[step], more); }
+  Ref scratch(std::size_t step, std::size_t more = 0) const {
+    return ref(code_.memory.scratch[step], more);
+  }
   Ref host_scratch(std::size_t step) const { return ref(code_.memory.host_scratch[step]); }
   bool on_host(const View& v) const { return v.root >= 0 && s_.on_host[at(v.root)]; }
 
@@ -300,10 +304,13 @@ class Assembler {
     const Step& step = s_.steps[i];
     const Product& p = prepared_[i].product;
     RunMatmul r{{}, scratch(i), p.scratch_stride, p.wakes_threads};
-    const auto part = [&](const View& v, std::int64_t elements) { return v.root < 0 ? Ref{} : ref(v.root, v.offset + elements); };
+    const auto part = [&](const View& v, std::int64_t elements) {
+      return v.root < 0 ? Ref{} : ref(v.root, v.offset + elements);
+    };
     const Ref bias = step.operands.size() > 2 ? ref(step.operands[2]) : Ref{};
     for (const auto& [call, matmul] : p.parts) {
-      r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b), bias, part(step.results[0], call.c)});
+      r.parts.push_back({matmul, part(step.operands[0], call.a), part(step.operands[1], call.b),
+                         bias, part(step.results[0], call.c)});
     }
     return r;
   }
@@ -314,13 +321,16 @@ class Assembler {
     r.memory = scratch(i);
     r.memory_stride = p.slice_bytes();
     for (Var v : relay.passed) {
-      const auto number = std::find(p.slice_roots.begin(), p.slice_roots.end(), v) - p.slice_roots.begin();
-      r.passed.push_back({p.slice.places[static_cast<std::size_t>(number)].offset, s_.types[at(v)].nbytes() / static_cast<std::size_t>(relay.slices)});
+      const auto number =
+          std::find(p.slice_roots.begin(), p.slice_roots.end(), v) - p.slice_roots.begin();
+      r.passed.push_back({p.slice.places[static_cast<std::size_t>(number)].offset,
+                          s_.types[at(v)].nbytes() / static_cast<std::size_t>(relay.slices)});
     }
     const auto value = [&](Var root, std::int64_t elements) {
       const auto passed = std::find(relay.passed.begin(), relay.passed.end(), root);
       if (passed == relay.passed.end()) return ref(root, elements);
-      const auto slot = static_cast<std::uint32_t>(code_.slots + 1 + static_cast<std::uint32_t>(passed - relay.passed.begin()));
+      const auto slot = static_cast<std::uint32_t>(
+          code_.slots + 1 + static_cast<std::uint32_t>(passed - relay.passed.begin()));
       return Ref{slot, static_cast<std::size_t>(elements) * itemsize(s_.types[at(root)].dtype)};
     };
     for (std::size_t k = 0; k < relay.steps.size(); ++k) {
@@ -330,7 +340,8 @@ class Assembler {
         add_pointers(run, *kernel, value);
         r.parts.emplace_back(std::move(run));
       } else {
-        r.parts.emplace_back(sliced_product(relay.steps[k], p.parts[k].product, relay.slices, own_scratch, value));
+        r.parts.emplace_back(
+            sliced_product(relay.steps[k], p.parts[k].product, relay.slices, own_scratch, value));
       }
     }
     return r;
@@ -344,11 +355,20 @@ class Assembler {
     for (const plan::Store& s : k.stores) run.pointers.push_back(place(s.root, s.offset));
   }
   template <class F>
-  RunRelay::Product sliced_product(const Step& step, const Product& product, std::int64_t slices, const Ref& scratch, const F& place) const {
+  RunRelay::Product sliced_product(const Step& step, const Product& product, std::int64_t slices,
+                                   const Ref& scratch, const F& place) const {
     const codegen::MatmulSpec spec = matmul_spec(s_, step);
-    const auto bytes = [](std::int64_t elements, Dtype d) { return static_cast<std::size_t>(elements) * itemsize(d); };
+    const auto bytes = [](std::int64_t elements, Dtype d) {
+      return static_cast<std::size_t>(elements) * itemsize(d);
+    };
     const View &a = step.operands[0], &b = step.operands[1], &c = step.results[0];
-    RunRelay::Product r{{product.parts[0].second, place(a.root, a.offset), place(b.root, b.offset), {}, place(c.root, c.offset)}, {}, scratch};
+    RunRelay::Product r{{product.parts[0].second,
+                         place(a.root, a.offset),
+                         place(b.root, b.offset),
+                         {},
+                         place(c.root, c.offset)},
+                        {},
+                        scratch};
     for (const SliceStart& s : slice_starts(spec, slices)) {
       r.starts.push_back({bytes(s.a, spec.dtype), bytes(s.b, spec.dtype), bytes(s.c, spec.result)});
     }
@@ -364,7 +384,8 @@ class Assembler {
       return r;
     }
     if (prepared_[i].convolution) {
-      return RunConv{prepared_[i].convolution, ref(step.operands[0]), ref(step.operands[1]), ref(step.results[0]), scratch(i)};
+      return RunConv{prepared_[i].convolution, ref(step.operands[0]), ref(step.operands[1]),
+                     ref(step.results[0]), scratch(i)};
     }
     RunEval r{e.eqn, {}, {}};
     for (std::size_t k = 0; k < e.eqn->in.size(); ++k) {
@@ -381,88 +402,18 @@ class Assembler {
     const auto [pair, is_new] = transfers_.try_emplace({from.root, to.root}, code_.transfers);
     if (is_new) ++code_.transfers;
     code_.uses_host = true;
-    return RunTransfer{t.what, ref(is_write ? from : to), ref(is_write ? to : from), s_.types[at(to.root)].nbytes(), pair->second};
+    return RunTransfer{t.what, ref(is_write ? from : to), ref(is_write ? to : from),
+                       s_.types[at(to.root)].nbytes(), pair->second};
   }
   Instruction instruction(std::size_t i, const LoopStep& l) const {
-    if (l.eqn->prim == &scan_p) return scan(i, *l.eqn);
-    if (l.eqn->prim == &cond_p) return cond(i, *l.eqn);
-    if (is_checkpointed(l.eqn->prim)) return checkpointed(i, *l.eqn);
-    return while_loop(i, *l.eqn);
-  }
-  Instruction checkpointed(std::size_t i, const Equation& e) const {
-    const LoopPlaces places{[&](std::size_t k) { return ref(s_.steps[i].operands[k]); }, [&](std::size_t k) { return ref(e.out[k]); },
-                            [&](std::size_t more) { return scratch(i, more); }, host_scratch(i)};
-    return checkpointed_code(s_, e, prepared_[i].bodies, arena_of(prepared_[i]), prepared_[i].in_place, places);
-  }
-  static std::uint32_t input_slot(std::size_t k) { return static_cast<std::uint32_t>(first_argument_slot + k); }
-
-  // Bodies' arenas first, then the second places of carried values.
-  std::vector<RunScan::Carry> carries(std::size_t i, const Equation& e) const {
-    const CarryShape shape = carry_shape(e);
-    std::size_t spare = arena_of(prepared_[i]);
-    if (e.prim == &while_p) spare += plan::memory_alignment;
-    std::vector<RunScan::Carry> out;
-    const std::vector<Var> results = carried(e);
-    for (std::size_t k = 0; k < results.size(); ++k) {
-      const std::size_t bytes = s_.types[at(results[k])].nbytes();
-      const bool in_place = prepared_[i].in_place[k] || prepared_[i].stacks[k];
-      out.push_back({ref(s_.steps[i].operands[shape.first_operand + k]), ref(results[k]), in_place ? ref(results[k]) : scratch(i, spare),
-                     bytes, input_slot(shape.first_in + k), input_slot(shape.inputs + k), prepared_[i].stacks[k]});
-      if (!in_place) spare += aligned(bytes);
-    }
-    return out;
-  }
-  Instruction scan(std::size_t i, const Equation& e) const {
-    const ScanShape shape = scan_shape(e.params);
-    const auto consts = static_cast<std::size_t>(shape.consts), carry = static_cast<std::size_t>(shape.carry);
-    const std::vector<View>& operands = s_.steps[i].operands;
-    RunScan r;
-    r.body = prepared_[i].bodies[0];
-    r.length = shape.length;
-    r.reverse = e.params.get<bool>("reverse");
-    r.arena = scratch(i);
-    r.host = host_scratch(i);
-    r.gathers = gathers(*r.body) && r.length >= steps_worth_gathering;
-    const Program& body = *r.body->schedule->program;
-    for (std::size_t k = 0; k < operands.size(); ++k) {
-      if (k >= consts && k < consts + carry) continue;
-      r.inputs.push_back({ref(operands[k]), k < consts ? 0 : body.type(body.in[k]).nbytes(), on_host(operands[k])});
-      r.input_slots.push_back(input_slot(k));
-    }
-    r.carries = carries(i, e);
-    for (std::size_t k = carry; k < e.out.size(); ++k) {
-      r.outputs.push_back({ref(e.out[k]), body.type(body.out[k]).nbytes(), s_.on_host[at(e.out[k])]});
-      r.output_slots.push_back(input_slot(operands.size() + k));
-    }
-    return r;
-  }
-  Instruction cond(std::size_t i, const Equation& e) const {
-    RunCond r;
-    const std::vector<View>& operands = s_.steps[i].operands;
-    r.index = ref(operands[0]);
-    r.index_dtype = s_.program->type(e.in[0]).dtype;
-    r.branches = prepared_[i].bodies;
-    for (std::size_t k = 1; k < operands.size(); ++k) r.operands.push_back(ref(operands[k]));
-    for (Var v : e.out) r.results.push_back(ref(v));
-    r.arena = scratch(i);
-    r.host = host_scratch(i);
-    return r;
-  }
-  Instruction while_loop(std::size_t i, const Equation& e) const {
-    RunWhile r;
-    const auto test_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
-    const auto body_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
-    const std::vector<View>& operands = s_.steps[i].operands;
-    r.condition = prepared_[i].bodies[0];
-    r.body = prepared_[i].bodies[1];
-    for (std::size_t k = 0; k < test_consts; ++k) r.condition_consts.push_back(ref(operands[k]));
-    for (std::size_t k = 0; k < body_consts; ++k) r.body_consts.push_back(ref(operands[test_consts + k]));
-    r.carries = carries(i, e);
-    r.arena = scratch(i);
-    r.host = host_scratch(i);
-    r.gathers = gathers(*r.body);
-    r.predicate = scratch(i, arena_of(prepared_[i]));
-    return r;
+    const Prepared& p = prepared_[i];
+    const LoopPlaces places{[&, i](std::size_t k) { return ref(s_.steps[i].operands[k]); },
+                            [&, l](std::size_t k) { return ref(l.eqn->out[k]); },
+                            [&, i](std::size_t more) { return scratch(i, more); }, host_scratch(i)};
+    const LoopParts parts{p.bodies, arena_of(p), p.in_place, p.stacks};
+    if (is_checkpointed(l.eqn->prim))
+      return checkpointed_code(s_, *l.eqn, p.bodies, parts.arena, p.in_place, places);
+    return loop_code(s_, s_.steps[i], *l.eqn, parts, places);
   }
 
   const Schedule& s_;
@@ -474,7 +425,8 @@ class Assembler {
 
 }  // namespace
 
-std::shared_ptr<const Code> assemble(std::shared_ptr<const Schedule> s, const AssembleOptions& options) {
+std::shared_ptr<const Code> assemble(std::shared_ptr<const Schedule> s,
+                                     const AssembleOptions& options) {
   return Assembler(std::move(s), options).run();
 }
 

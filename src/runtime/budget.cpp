@@ -14,7 +14,8 @@ namespace reprise {
 namespace {
 
 // What a schedule evaluates more than once, the dearest first.
-std::vector<Repetition> repetitions_of(const plan::BudgetProgram& from, const budget::Schedule& schedule) {
+std::vector<Repetition> repetitions_of(const plan::BudgetProgram& from,
+                                       const budget::Schedule& schedule) {
   std::vector<int> times(static_cast<std::size_t>(from.graph().size()), -1);
   for (int n : schedule) ++budget::at(times, n);
   std::vector<Repetition> out;
@@ -23,13 +24,19 @@ std::vector<Repetition> repetitions_of(const plan::BudgetProgram& from, const bu
     const auto& value = from.value(n);
     if (budget::at(times, n) < 1 || value.var < 0) continue;
     const Equation& maker = p.eqns[value.eqns.back()];
-    Repetition r{str(maker.prim->name, " ", to_string(p.type(value.var))), maker.at, p.type(value.var).nbytes(), 0, 0,
+    Repetition r{str(maker.prim->name, " ", to_string(p.type(value.var))),
+                 maker.at,
+                 p.type(value.var).nbytes(),
+                 0,
+                 0,
                  budget::at(times, n)};
     r.seconds = from.seconds(n) * static_cast<double>(r.times);
-    for (std::size_t e : value.eqns) r.flops += plan::cost_of(p, p.eqns[e]).flops * static_cast<double>(r.times);
+    for (std::size_t e : value.eqns)
+      r.flops += plan::cost_of(p, p.eqns[e]).flops * static_cast<double>(r.times);
     out.push_back(std::move(r));
   }
-  std::stable_sort(out.begin(), out.end(), [](const Repetition& a, const Repetition& b) { return a.seconds > b.seconds; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Repetition& a, const Repetition& b) { return a.seconds > b.seconds; });
   return out;
 }
 
@@ -39,8 +46,9 @@ std::int64_t rung_bytes(std::int64_t least, std::int64_t most, int rung) {
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------ one program
-BudgetLadder::BudgetLadder(PlannedProgram plain, const BudgetTools& tools, std::optional<double> proven)
+// ------------------------------------------------------------------------------------- one program
+BudgetLadder::BudgetLadder(PlannedProgram plain, const BudgetTools& tools,
+                           std::optional<double> proven)
     : tools_(tools), plain_{std::move(plain), 0, {}}, proven_(proven) {
   plain_.lower_seconds = proven_.value_or(plain_.planned.seconds);
 }
@@ -52,7 +60,8 @@ const BudgetPoint* BudgetLadder::at(int rung) {
   return known->second ? &*known->second : nullptr;
 }
 
-// Of two budgets the larger one never goes to a lower number: where a plan fits the smaller one, it fits both.
+// Of two budgets the larger one never goes to a lower number: where a plan fits the smaller one, it
+// fits both.
 const BudgetPoint* BudgetLadder::cheapest(std::size_t budget) {
   if (plain_.planned.peak() <= budget) return &plain_;
   int low = -1, high = top;  // fits, does not fit
@@ -76,13 +85,14 @@ std::optional<BudgetPoint> BudgetLadder::make(int rung) {
   budget::Solution found = budget::solve_once(graph, inner);
   if (!found.schedule && rung < top / 4) found = budget::solve_once(graph, inner, false);
   if (!found.schedule || program_->breaks_policies(*found.schedule)) return std::nullopt;
-  BudgetPoint point{tools_.plan(std::make_shared<const Program>(program_->emit(*found.schedule))), 0, {}};
+  BudgetPoint point{
+      tools_.plan(std::make_shared<const Program>(program_->emit(*found.schedule))), 0, {}};
   point.lower_seconds = proven_.value_or(plain_.planned.seconds + (found.lower - graph.cost()));
   point.repeated = repetitions_of(*program_, *found.schedule);
   return point;
 }
 
-// ------------------------------------------------------------------------------------------------ all
+// --------------------------------------------------------------------------------------------- all
 BudgetSearch::BudgetSearch(BudgetTools tools) : tools_(std::move(tools)) {
   ladders_.emplace_back(tools_.plan(tools_.lower(1)), tools_);
 }
@@ -90,14 +100,17 @@ BudgetSearch::BudgetSearch(BudgetTools tools) : tools_(std::move(tools)) {
 void BudgetSearch::add_loops() {
   if (std::exchange(has_loops_, true)) return;
   const Program& p = *plain().planned.program;
-  if (std::none_of(p.eqns.begin(), p.eqns.end(), [](const Equation& e) { return e.prim == &scan_p; })) return;
+  if (std::none_of(p.eqns.begin(), p.eqns.end(),
+                   [](const Equation& e) { return e.prim == &scan_p; }))
+    return;
   for (const double share : {1.0, 0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0}) {
     const ProgramPtr stacked = tools_.lower(share);
     for (const int rung : {BudgetLadder::top, BudgetLadder::top / 2, BudgetLadder::top / 8}) {
       const bool is_plain = share == 1 && rung == BudgetLadder::top;
       // Where much is stacked, what bodies work in hardly matters.
       if (is_plain || (rung < BudgetLadder::top && share > 0.2 && share < 1)) continue;
-      if (const ProgramPtr program = squeezed(stacked, rung)) ladders_.emplace_back(tools_.plan(program), tools_, plain().planned.seconds);
+      if (const ProgramPtr program = squeezed(stacked, rung))
+        ladders_.emplace_back(tools_.plan(program), tools_, plain().planned.seconds);
     }
   }
 }
@@ -111,7 +124,8 @@ ProgramPtr BudgetSearch::squeezed(const ProgramPtr& p, int rung) const {
     if (e.prim != &scan_p) continue;
     const ProgramPtr body = e.params.get<ProgramPtr>("jaxpr");
     const auto code = tools_.plan_steps(body, true);
-    const plan::BudgetProgram graph(code->schedule, code->memory.scratch_bytes, tools_.policies_are_free);
+    const plan::BudgetProgram graph(code->schedule, code->memory.scratch_bytes,
+                                    tools_.policies_are_free);
     const std::int64_t least = budget::peak_bound(graph.graph());
     const std::int64_t most = budget::evaluate(graph.graph(), graph.graph().plain()).peak;
     const budget::Solution found = budget::solve_once(graph.graph(), rung_bytes(least, most, rung));
@@ -123,8 +137,8 @@ ProgramPtr BudgetSearch::squeezed(const ProgramPtr& p, int rung) const {
   return changed ? std::make_shared<const Program>(std::move(out)) : nullptr;
 }
 
-// Of the programs whose loops take less only the one with the lowest peak repeats equations around its loops too. The
-// plans do not depend on the budget, so a larger one never costs more.
+// Of the programs whose loops take less only the one with the lowest peak repeats equations around
+// its loops too. The plans do not depend on the budget, so a larger one never costs more.
 const BudgetPoint* BudgetSearch::cheapest(std::size_t budget) {
   if (plain().planned.peak() <= budget) return &plain();
   add_loops();
@@ -136,14 +150,16 @@ const BudgetPoint* BudgetSearch::cheapest(std::size_t budget) {
   for (const BudgetLadder& ladder : ladders_) offer(&ladder.plain());
   offer(ladders_.front().cheapest(budget));
   offer(deepest().cheapest(budget));
-  if (best == nullptr) offer(&lowest());  // peaks do not always rise with the size that a graph was solved for
+  // peaks do not always rise with the size that a graph was solved for
+  if (best == nullptr) offer(&lowest());
   return best;
 }
 
 BudgetLadder& BudgetSearch::deepest() {
-  return *std::min_element(ladders_.begin(), ladders_.end(), [](const BudgetLadder& a, const BudgetLadder& b) {
-    return a.plain().planned.peak() < b.plain().planned.peak();
-  });
+  return *std::min_element(ladders_.begin(), ladders_.end(),
+                           [](const BudgetLadder& a, const BudgetLadder& b) {
+                             return a.plain().planned.peak() < b.plain().planned.peak();
+                           });
 }
 
 const BudgetPoint& BudgetSearch::lowest() {
@@ -163,21 +179,25 @@ std::vector<const BudgetPoint*> BudgetSearch::curve(int count) {
   const std::size_t least = lowest().planned.peak(), most = plain().planned.peak();
   std::vector<const BudgetPoint*> all;
   for (int k = 0; k < count; ++k) {
-    const std::size_t budget = least + (most - least) / static_cast<std::size_t>(std::max(count - 1, 1)) * static_cast<std::size_t>(k);
+    const std::size_t budget = least + (most - least) /
+                                           static_cast<std::size_t>(std::max(count - 1, 1)) *
+                                           static_cast<std::size_t>(k);
     if (const BudgetPoint* point = cheapest(k + 1 == count ? most : budget)) all.push_back(point);
   }
   all.push_back(&lowest());
   std::stable_sort(all.begin(), all.end(), [](const BudgetPoint* a, const BudgetPoint* b) {
-    return std::pair(a->planned.peak(), a->planned.seconds) < std::pair(b->planned.peak(), b->planned.seconds);
+    return std::pair(a->planned.peak(), a->planned.seconds) <
+           std::pair(b->planned.peak(), b->planned.seconds);
   });
   std::vector<const BudgetPoint*> better;
   for (const BudgetPoint* point : all) {
-    if (better.empty() || point->planned.seconds < better.back()->planned.seconds) better.push_back(point);
+    if (better.empty() || point->planned.seconds < better.back()->planned.seconds)
+      better.push_back(point);
   }
   return better;
 }
 
-// --------------------------------------------------------------------------------------------- failing
+// ----------------------------------------------------------------------------------------- failing
 std::size_t proven_peak(const Code& code) {
   std::size_t bytes = 0;
   std::vector<bool> counted(code.schedule->types.size(), false);
@@ -185,7 +205,8 @@ std::size_t proven_peak(const Code& code) {
     if (v.root < 0 || counted[static_cast<std::size_t>(v.root)]) continue;
     const auto root = static_cast<std::size_t>(v.root);
     counted[root] = true;
-    if (code.memory.places[root].region != plan::Region::argument) bytes += code.schedule->types[root].nbytes();
+    if (code.memory.places[root].region != plan::Region::argument)
+      bytes += code.schedule->types[root].nbytes();
   }
   return bytes;
 }
@@ -205,16 +226,19 @@ std::string fullest_step(const Code& code) {
     for (std::size_t i = v.first; i <= v.last && i < held.size(); ++i) held[i] += held_bytes(v);
   }
   if (held.empty()) return "";
-  const auto step = static_cast<std::size_t>(std::max_element(held.begin(), held.end()) - held.begin());
+  const auto step =
+      static_cast<std::size_t>(std::max_element(held.begin(), held.end()) - held.begin());
   std::vector<const TimelineValue*> alive;
   for (const TimelineValue& v : timeline.values) {
     if (v.first <= step && step <= v.last && held_bytes(v) > 0) alive.push_back(&v);
   }
-  std::stable_sort(alive.begin(), alive.end(), [](const auto* a, const auto* b) { return held_bytes(*a) > held_bytes(*b); });
+  std::stable_sort(alive.begin(), alive.end(),
+                   [](const auto* a, const auto* b) { return held_bytes(*a) > held_bytes(*b); });
   const TimelineStep& s = timeline.steps[step];
   const std::string where = s.operations.empty() ? "" : to_string(s.operations.back().at);
   const std::string what = s.operations.empty() ? s.what : s.operations.back().what;
-  std::string text = str("\n  the fullest step: ", what, where.empty() ? "" : " at ", where, ", where these are alive:");
+  std::string text = str("\n  the fullest step: ", what, where.empty() ? "" : " at ", where,
+                         ", where these are alive:");
   constexpr std::size_t most = 8;
   for (std::size_t i = 0; i < std::min(alive.size(), most); ++i) text += value_text(*alive[i]);
   if (alive.size() > most) text += str("\n    and ", alive.size() - most, " more");
@@ -225,9 +249,10 @@ std::string fullest_step(const Code& code) {
 
 void fail_over_budget(std::size_t budget, const BudgetPoint& lowest) {
   fail_with_hint<RuntimeError>("a smaller batch, or policies that save less, need less memory",
-                               "jit: no plan was found within the memory budget, got ", budget, " bytes; the least peak found is ",
-                               lowest.planned.peak(), " bytes, and none can be below ", proven_peak(*lowest.planned.code), " bytes",
-                               fullest_step(*lowest.planned.code));
+                               "jit: no plan was found within the memory budget, got ", budget,
+                               " bytes; the least peak found is ", lowest.planned.peak(),
+                               " bytes, and none can be below ", proven_peak(*lowest.planned.code),
+                               " bytes", fullest_step(*lowest.planned.code));
 }
 
 }  // namespace reprise

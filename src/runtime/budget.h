@@ -34,7 +34,8 @@ struct BudgetTools {
   // The program that is planned; loops stack at most such a share of what they would (1: all).
   std::function<ProgramPtr(double stacked_share)> lower;
   std::function<PlannedProgram(const ProgramPtr&)> plan;
-  // As it is, without what joins steps afterwards: what graphs are made of. Of a loop's body, or of a program.
+  // As it is, without what joins steps afterwards: what graphs are made of. Of a loop's body, or of
+  // a program.
   std::function<std::shared_ptr<const Code>(const ProgramPtr&, bool is_body)> plan_steps;
   bool policies_are_free = false;
 };
@@ -50,12 +51,13 @@ struct Repetition {
 
 struct BudgetPoint {
   PlannedProgram planned;
-  double lower_seconds = 0;  // no schedule of the graph is cheaper within the bytes that it was given
+  // no schedule of the graph is cheaper within the bytes that it was given
+  double lower_seconds = 0;
   std::vector<Repetition> repeated = {};
 };
 
-// The plans of one program that repeat ever more of its equations, by number: the larger, the more memory and the
-// less time.
+// The plans of one program that repeat ever more of its equations, by number: the larger, the more
+// memory and the less time.
 class BudgetLadder {
  public:
   static constexpr int top = 32;  // the program as it is
@@ -79,8 +81,8 @@ class BudgetLadder {
   std::map<int, std::optional<BudgetPoint>> made_;
 };
 
-// All of them: a ladder for the program as it is, and for each way in which its loops stack less and their bodies
-// work in less memory.
+// All of them: a ladder for the program as it is, and for each way in which its loops stack less
+// and their bodies work in less memory.
 class BudgetSearch {
  public:
   explicit BudgetSearch(BudgetTools tools);
@@ -89,7 +91,8 @@ class BudgetSearch {
   const BudgetPoint* cheapest(std::size_t budget);
   // The lowest peak that is found.
   const BudgetPoint& lowest();
-  // From the least peak to the plain one: each holds more than those before and takes less time. At most `count`.
+  // From the least peak to the plain one: each holds more than those before and takes less time. At
+  // most `count`.
   std::vector<const BudgetPoint*> curve(int count);
 
  private:
@@ -105,7 +108,8 @@ class BudgetSearch {
 // No plan of this program holds fewer bytes: its outputs are there at the end.
 std::size_t proven_peak(const Code&);
 
-// A RuntimeError for a budget that no plan meets: the lowest peak, the bound, the fullest step and what is there.
+// A RuntimeError for a budget that no plan meets: the lowest peak, the bound, the fullest step and
+// what is there.
 [[noreturn]] void fail_over_budget(std::size_t budget, const BudgetPoint& lowest);
 
 // What came of a budget.

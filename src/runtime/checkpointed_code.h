@@ -1,11 +1,9 @@
 // Instructions for loops with checkpoints.
 #pragma once
 
-#include "runtime/code.h"
+#include "runtime/loop_code.h"
 
 namespace reprise {
-
-using Bodies = std::vector<std::shared_ptr<const Code>>;
 
 // What such a loop needs besides its operands and results. The bodies' arena stands first.
 struct CheckpointedMemory {
@@ -17,12 +15,6 @@ struct CheckpointedMemory {
 CheckpointedMemory checkpointed_memory(const plan::Schedule&, const plan::Step&, const Equation&,
                                        const Bodies&, std::size_t arena, bool in_place);
 
-// Where its values are.
-struct LoopPlaces {
-  std::function<Ref(std::size_t)> operand, result;
-  std::function<Ref(std::size_t)> scratch;  // at this many bytes
-  Ref host;
-};
 // Whether it has checkpoints that are on disk, or would be if a directory were named.
 bool has_checkpoints_on_host(const plan::Schedule&, const Equation&);
 Instruction checkpointed_code(const plan::Schedule&, const Equation&, const Bodies&,

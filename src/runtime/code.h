@@ -1,22 +1,22 @@
 // A planned program as a list of instructions that run on memory slots.
 //
-// A slot is a base address that a run knows: the arena, the result block, every argument, every output
-// with a buffer of its own. Instructions refer to memory as (slot, offset). For values on the host the
-// slots are positions in the run's spill: the code's own region in the first, those of a body's inputs and
-// outputs in theirs.
+// A slot is a base address that a run knows: the arena, the result block, every argument, every
+// output with a buffer of its own. Instructions refer to memory as (slot, offset). For values on
+// the host the slots are positions in the run's spill: the code's own region in the first, those of
+// a body's inputs and outputs in theirs.
 #pragma once
-
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <variant>
 
 #include "codegen/conv.h"
 #include "codegen/kernel.h"
 #include "codegen/matmul.h"
 #include "plan/memory.h"
 #include "runtime/spill.h"
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
 
 namespace reprise {
 
@@ -50,9 +50,9 @@ struct RunMatmul {
   std::size_t scratch_stride = 0;  // per thread
   bool wakes_threads = false;      // so much work that threads are woken for the parts
 };
-// Steps that pass slices on: all of them for one slice, then for the next; threads take slices. Behind the code's own
-// slots each thread has one for its memory and one for each value that is passed on: where that value would begin if
-// its slice stood in its place.
+// Steps that pass slices on: all of them for one slice, then for the next; threads take slices.
+// Behind the code's own slots each thread has one for its memory and one for each value that is
+// passed on: where that value would begin if its slice stood in its place.
 struct RunRelay {
   struct Product {
     RunMatmul::Part operands;
@@ -92,21 +92,25 @@ struct RunScan {
     std::size_t step_bytes = 0;  // of a scanned operand
     bool on_host = false;
   };
-  std::vector<Input> inputs;         // constants and scanned operands: of body inputs that are not carried
+  // constants and scanned operands: of body inputs that are not carried
+  std::vector<Input> inputs;
   std::vector<std::uint32_t> input_slots;
   struct Carry {
     Ref initial, result;
-    Ref spare;  // steps write to result and spare in turns, the last to result; the same place where they update it
+    // steps write to result and spare in turns, the last to result; the same place where they
+    // update it
+    Ref spare;
     std::size_t bytes = 0;
     std::uint32_t in_slot = 0, out_slot = 0;
-    // A stacked output that is the value before each step: a step reads it there and writes the next one behind it.
+    // A stacked output that is the value before each step: a step reads it there and writes the
+    // next one behind it.
     std::optional<std::size_t> stack = {};
   };
   std::vector<Carry> carries;
-  std::vector<Input> outputs;        // stacked
+  std::vector<Input> outputs;  // stacked
   std::vector<std::uint32_t> output_slots;
   Ref arena, host;
-  bool gathers = false;              // a team stays awake through the loop: its steps are small
+  bool gathers = false;  // a team stays awake through the loop: its steps are small
 };
 struct RunCond {
   Ref index;
@@ -122,8 +126,8 @@ struct RunWhile {
   Ref predicate, arena, host;
   bool gathers = false;
 };
-// Checkpoints of a carry on disk: rows of a value on the host, or in memory where the plan has it. They come and go by way
-// of a place in memory that holds one of them.
+// Checkpoints of a carry on disk: rows of a value on the host, or in memory where the plan has it.
+// They come and go by way of a place in memory that holds one of them.
 struct RunDisk {
   struct Rows {
     Ref at;
@@ -133,7 +137,8 @@ struct RunDisk {
   Ref staging;
   std::size_t bytes = 0;
 };
-// The forward pass of a loop with checkpoints; a body's inputs are (consts, carry, xs), its outputs (carry, ys).
+// The forward pass of a loop with checkpoints; a body's inputs are (consts, carry, xs), its outputs
+// (carry, ys).
 struct RunForward {
   std::shared_ptr<const Code> condition, body;  // condition: of a loop of unknown length
   std::optional<std::int64_t> length;
@@ -149,7 +154,8 @@ struct RunForward {
   Ref steps, states, predicate, arena, host;
   bool gathers = false;
 };
-// Its reversal; inputs of `step` are (consts, carry, xs, back, cts), of which `advance` has the first three.
+// Its reversal; inputs of `step` are (consts, carry, xs, back, cts), of which `advance` has the
+// first three.
 struct RunReverse {
   std::shared_ptr<const Code> advance, step;
   std::optional<std::int64_t> length;
@@ -174,8 +180,8 @@ struct RunTransfer {
   std::size_t number = 0;  // of the pair that begins and ends it
 };
 
-using Instruction = std::variant<RunKernel, RunMatmul, RunRelay, RunConv, RunEval, RunScan, RunCond, RunWhile, RunForward, RunReverse,
-                                 RunTransfer>;
+using Instruction = std::variant<RunKernel, RunMatmul, RunRelay, RunConv, RunEval, RunScan, RunCond,
+                                 RunWhile, RunForward, RunReverse, RunTransfer>;
 
 struct Code {
   std::shared_ptr<const plan::Schedule> schedule;
@@ -183,7 +189,8 @@ struct Code {
   std::vector<Instruction> instructions;  // one per step
   std::uint32_t slots = 0;
   int threads = 1;  // that scratch memory is planned for
-  // All instructions are so small that they run on one thread, and some are worth a team that shares them.
+  // All instructions are so small that they run on one thread, and some are worth a team that
+  // shares them.
   bool is_fine = true, is_shareable = false;
   std::size_t transfers = 0;  // pairs of instructions
   bool uses_host = false;     // bodies of loops included
@@ -191,14 +198,17 @@ struct Code {
 
 // Whether threads stay awake through a loop: its steps are small, and many enough.
 inline constexpr std::int64_t steps_worth_gathering = 128;
-inline bool gathers(const Code& body) { return body.is_fine && body.is_shareable && body.threads > 1; }
+inline bool gathers(const Code& body) {
+  return body.is_fine && body.is_shareable && body.threads > 1;
+}
 
 // Called after every instruction of the outermost program.
 using Observer = std::function<void(std::size_t instruction, std::byte* const* slots)>;
 
 // What a run of code with transfers needs besides memory.
 struct HostFrame {
-  HostFrame(const Code& code, Spill& s) : spill(&s), slots(code.slots, 0), tickets(code.transfers, 0) {}
+  HostFrame(const Code& code, Spill& s)
+      : spill(&s), slots(code.slots, 0), tickets(code.transfers, 0) {}
   Spill* spill;
   std::vector<std::size_t> slots;
   std::vector<Spill::Ticket> tickets;
@@ -209,7 +219,9 @@ struct Context {
 };
 
 // Runs on the given slots; errors of the evaluator, of libraries and of transfers are thrown.
-void run(const Code&, std::byte* const* slots, const Context& context, const Observer* observer = nullptr);
-std::byte* address_of(const Code&, Var root, std::byte* const* slots);  // null: it has no memory of its own
+void run(const Code&, std::byte* const* slots, const Context& context,
+         const Observer* observer = nullptr);
+// null: it has no memory of its own
+std::byte* address_of(const Code&, Var root, std::byte* const* slots);
 
 }  // namespace reprise

@@ -1,10 +1,5 @@
 #include "runtime/compile.h"
 
-#include <cstdio>
-#include <cstdlib>
-#include <new>
-#include <unordered_map>
-
 #include "codegen/conv_rewrite.h"
 #include "control/checkpointed.h"
 #include "control/while.h"
@@ -26,6 +21,11 @@
 #include "transform/inline.h"
 #include "transform/simplify.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+#include <unordered_map>
+
 namespace reprise {
 namespace {
 
@@ -41,14 +41,17 @@ ProgramPtr lowered(const Program& source, const LowerOptions& options) {
   Program p = apply_pass("inline", inline_calls, source);
   p = apply_pass("one_predicate", one_predicate, std::move(p));
   p = apply_pass("open_tangents", open_tangents, std::move(p));
-  p = apply_pass("open_mergeable", options.policies_are_free ? open_checkpoints : open_mergeable_checkpoints, std::move(p));
+  p = apply_pass("open_mergeable",
+                 options.policies_are_free ? open_checkpoints : open_mergeable_checkpoints,
+                 std::move(p));
   p = apply_pass("simplify", simplify, std::move(p));
   p = apply_pass("cse", cse, std::move(p));
   p = apply_pass("open", open_checkpoints, std::move(p));
   p = apply_pass("dce", drop_dead, std::move(p));
   p = apply_pass("split_reductions", plan::split_reductions, std::move(p));
   p = apply_pass("keep_loops", plan::keep_loops, std::move(p));
-  if (options.stacked_share < 1) p = plan::restack_loops(p, {options.stacked_share, options.policies_are_free});
+  if (options.stacked_share < 1)
+    p = plan::restack_loops(p, {options.stacked_share, options.policies_are_free});
   p = apply_pass("keep", plan::keep, std::move(p));
   p = apply_pass("expand", plan::expand, std::move(p));
   p = apply_pass("convolutions", codegen::rewrite_convolutions, std::move(p));
@@ -76,7 +79,8 @@ class TotalBytes {
     constexpr std::size_t most = std::size_t{1} << 57;
     total += bytes;
     if (total <= most) return;
-    fail<RuntimeError>("jit: the values of the program are larger than any memory, got more than 2^57 bytes");
+    fail<RuntimeError>(
+        "jit: the values of the program are larger than any memory, got more than 2^57 bytes");
   }
   std::unordered_map<const Program*, std::size_t> known_;
 };
@@ -86,7 +90,8 @@ std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOpti
   std::shared_ptr<const plan::Schedule> schedule;
   {
     const PassTimer timer("schedule");
-    schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse")}));
+    schedule = std::make_shared<const plan::Schedule>(
+        plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse")}));
   }
   if (!pass_is_disabled("epilogue")) {
     const PassTimer timer("epilogue");
@@ -105,30 +110,33 @@ std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOpti
     const PassTimer timer("relay");
     const auto relayed = with_relays(schedule);
     const auto joined = relayed == schedule ? code : assemble(relayed, assembling);
-    if (joined->memory.peak() <= code->memory.peak()) code = joined;  // what a relay uses lives as long as the relay
+    // what a relay uses lives as long as the relay
+    if (joined->memory.peak() <= code->memory.peak()) code = joined;
   }
   return code;
 }
 
 // The better of the program as it is and with values taken out of loops.
-std::shared_ptr<const Code> best_code_of(const ProgramPtr& program, const CompileOptions& options, bool host_on_disk,
-                                         bool only_memory) {
+std::shared_ptr<const Code> best_code_of(const ProgramPtr& program, const CompileOptions& options,
+                                         bool host_on_disk, bool only_memory) {
   std::shared_ptr<const Code> code = code_of(program, options, host_on_disk, only_memory);
-  const auto hoisted =
-      std::make_shared<const Program>(apply_pass("hoist", plan::hoist, *program));
+  const auto hoisted = std::make_shared<const Program>(apply_pass("hoist", plan::hoist, *program));
   if (!plan::is_hoisted(*program, *hoisted)) return code;
   const auto other = code_of(hoisted, options, host_on_disk, only_memory);
   return other->memory.peak() <= code->memory.peak() ? other : code;  // memory comes before time
 }
 
 BudgetTools tools_for(const Program& source, const CompileOptions& options, bool on_disk) {
-  return {[&source, options](double share) { return lowered(source, {options.policies_are_free, share}); },
+  return {[&source, options](double share) {
+            return lowered(source, {options.policies_are_free, share});
+          },
           [options, on_disk](const ProgramPtr& p) {
             const auto code = best_code_of(p, options, on_disk, true);
             return PlannedProgram{p, code, plan::seconds_of(*code->schedule)};
           },
           [options, on_disk](const ProgramPtr& p, bool is_body) {
-            const auto schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(p, {.is_body = is_body}));
+            const auto schedule = std::make_shared<const plan::Schedule>(
+                plan::make_schedule(p, {.is_body = is_body}));
             return assemble(schedule, {.outputs_given = is_body,
                                        .host_on_disk = on_disk,
                                        .donated = is_body ? std::vector<bool>{} : options.donated,
@@ -139,10 +147,12 @@ BudgetTools tools_for(const Program& source, const CompileOptions& options, bool
 
 // Without a budget, and where it is met anyway, the plain plan.
 BudgetOutcome plan_within(const Program& source, const CompileOptions& options, bool on_disk) {
-  const BudgetTools plain_tools = tools_for(source, {options.spill_directory, options.donated, options.relays}, on_disk);
+  const BudgetTools plain_tools =
+      tools_for(source, {options.spill_directory, options.donated, options.relays}, on_disk);
   const PlannedProgram plain = plain_tools.plan(plain_tools.lower(1));
   const BudgetPoint point{plain, plain.seconds, {}};
-  if (!options.memory_budget || plain.peak() <= *options.memory_budget) return {options.memory_budget, point, point};
+  if (!options.memory_budget || plain.peak() <= *options.memory_budget)
+    return {options.memory_budget, point, point};
   const PassTimer timer("budget");
   BudgetSearch search(tools_for(source, options, on_disk));
   const BudgetPoint* chosen = search.cheapest(*options.memory_budget);
@@ -150,27 +160,35 @@ BudgetOutcome plan_within(const Program& source, const CompileOptions& options, 
   return {options.memory_budget, point, *chosen};
 }
 
-std::shared_ptr<const Executable> compile_checked(const Program& source, const CompileOptions& options) {
+std::shared_ptr<const Executable> compile_checked(const Program& source,
+                                                  const CompileOptions& options) {
   const std::string directory = spill_directory(options);
   const bool on_disk = !directory.empty();
   std::shared_ptr<const BudgetOutcome> outcome;
   std::shared_ptr<const Code> code;
-  if (options.memory_budget || options.only_memory) outcome = std::make_shared<const BudgetOutcome>(plan_within(source, options, on_disk));
-  if (options.only_memory) code = outcome->chosen.planned.code;
-  else code = best_code_of(outcome ? outcome->chosen.planned.program : lowered(source), options, on_disk, false);
-  if (pass_is_dumped("assemble")) std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
+  if (options.memory_budget || options.only_memory)
+    outcome = std::make_shared<const BudgetOutcome>(plan_within(source, options, on_disk));
+  if (options.only_memory)
+    code = outcome->chosen.planned.code;
+  else
+    code = best_code_of(outcome ? outcome->chosen.planned.program : lowered(source), options,
+                        on_disk, false);
+  if (pass_is_dumped("assemble"))
+    std::fprintf(stderr, "reprise: after assemble\n%s\n", to_text(*code).c_str());
   return std::make_shared<const Executable>(std::move(code), directory, std::move(outcome));
 }
 
 }  // namespace
 
-std::shared_ptr<const Executable> compile(const Program& source, const CompileOptions& options) try {
+std::shared_ptr<const Executable> compile(const Program& source,
+                                          const CompileOptions& options) try {
   check_pass_names();
   TotalBytes().of(source);  // sums of sizes do not wrap from here on
   return compile_checked(source, options);
 } catch (const std::bad_alloc&) {
-  fail_with_hint<RuntimeError>("free arrays, or divide the program into several jit functions",
-                               "jit: memory ended while compiling, got a request that the system refused");
+  fail_with_hint<RuntimeError>(
+      "free arrays, or divide the program into several jit functions",
+      "jit: memory ended while compiling, got a request that the system refused");
 }
 
 bool fits(const Program& source, const CompileOptions& options) {

@@ -1,14 +1,14 @@
 #include "runtime/eager.h"
 
-#include <algorithm>
-#include <mutex>
-
 #include "base/machine.h"
 #include "base/recent_cache.h"
 #include "ops/conv.h"
 #include "ops/records.h"
 #include "program/evaluate.h"
 #include "runtime/compile.h"
+
+#include <algorithm>
+#include <mutex>
 
 namespace reprise {
 namespace {
@@ -27,7 +27,8 @@ std::int64_t most_elements(const Arrays& x) {
 // Multiply-adds of a matrix product.
 std::int64_t products(const Arrays& x, const Params& params, const Type& out) {
   std::int64_t n = out.size();
-  for (std::int64_t d : params.get<DotDims>("dimension_numbers").lhs_contracting) n *= x[0].shape()[static_cast<std::size_t>(d)];
+  for (std::int64_t d : params.get<DotDims>("dimension_numbers").lhs_contracting)
+    n *= x[0].shape()[static_cast<std::size_t>(d)];
   return n;
 }
 // The same of a convolution: an element of the result adds up what the kernel has for its feature.
@@ -38,13 +39,19 @@ std::int64_t convolution_products(const Arrays& x, const Params& params, const T
 
 bool is_large(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
   switch (prim.kind) {
-    case Kind::elementwise: return std::max(most_elements(x), most_elements(out)) >= machine::elements_worth_compiling;
+    case Kind::elementwise:
+      return std::max(most_elements(x), most_elements(out)) >= machine::elements_worth_compiling;
     case Kind::dot: return products(x, params, out[0]) >= machine::work_worth_compiling;
-    case Kind::conv: return convolution_products(x, params, out[0]) >= machine::work_worth_compiling;
-    case Kind::index: return most_elements(out) >= machine::elements_worth_compiling;  // what is only looked into does not count
-    case Kind::shape: return &prim == &transpose_p && most_elements(out) >= machine::elements_worth_compiling;  // the others are mere copies
+    case Kind::conv:
+      return convolution_products(x, params, out[0]) >= machine::work_worth_compiling;
+    // what is only looked into does not count
+    case Kind::index: return most_elements(out) >= machine::elements_worth_compiling;
+    // the others are mere copies
+    case Kind::shape:
+      return &prim == &transpose_p && most_elements(out) >= machine::elements_worth_compiling;
     // The evaluator adds in a more careful order, and nearly as fast as memory can be read.
-    case Kind::reduce: return &prim != &reduce_sum_p && most_elements(x) >= machine::elements_worth_compiling;
+    case Kind::reduce:
+      return &prim != &reduce_sum_p && most_elements(x) >= machine::elements_worth_compiling;
     case Kind::constant:
     case Kind::call:
     case Kind::name:
@@ -104,7 +111,8 @@ Key key_of(Program p) {
   return {hash, std::make_shared<const Program>(std::move(p))};
 }
 
-// Code of single operations. Whoever computes with ever new shapes compiles for each; only the last ones stay.
+// Code of single operations. Whoever computes with ever new shapes compiles for each; only the last
+// ones stay.
 struct EagerCode {
   std::mutex mutex;
   RecentCache<Key, Executable, KeyHash> recent{256};

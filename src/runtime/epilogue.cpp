@@ -1,12 +1,12 @@
 #include "runtime/epilogue.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "codegen/tiled_dot.h"
 #include "ops/records.h"
 #include "plan/dot.h"
 #include "runtime/products.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace reprise {
 namespace {
@@ -28,7 +28,8 @@ struct Sum {
   const Load *left, *right;
 };
 std::optional<Sum> sum_of(const Kernel& k) {
-  if (k.stores.size() != 1 || k.loads.size() != 2 || k.has_row_reduce || k.has_column_reduce) return std::nullopt;
+  if (k.stores.size() != 1 || k.loads.size() != 2 || k.has_row_reduce || k.has_column_reduce)
+    return std::nullopt;
   const Node* sum = nullptr;
   for (const Node& n : k.nodes) {
     if (n.kind == NodeKind::load || n.eqn == nullptr) continue;
@@ -41,7 +42,9 @@ std::optional<Sum> sum_of(const Kernel& k) {
     return k.nodes[n].kind == NodeKind::load ? &k.loads[k.nodes[n].load] : nullptr;
   };
   const Sum out{load(sum->in[0]), load(sum->in[1])};
-  const auto is_memory = [](const Load* l) { return l != nullptr && l->source == plan::Source::memory; };
+  const auto is_memory = [](const Load* l) {
+    return l != nullptr && l->source == plan::Source::memory;
+  };
   if (!is_memory(out.left) || !is_memory(out.right) || out.left == out.right) return std::nullopt;
   return out;
 }
@@ -49,7 +52,11 @@ std::optional<Sum> sum_of(const Kernel& k) {
 // Steps that write and read every value.
 struct Uses {
   std::vector<std::size_t> writer, writers, readers, last_read;
-  explicit Uses(const Schedule& s) : writer(s.types.size(), none), writers(s.types.size(), 0), readers(s.types.size(), 0), last_read(s.types.size(), none) {
+  explicit Uses(const Schedule& s)
+      : writer(s.types.size(), none),
+        writers(s.types.size(), 0),
+        readers(s.types.size(), 0),
+        last_read(s.types.size(), none) {
     for (std::size_t i = 0; i < s.steps.size(); ++i) {
       for (Var v : s.steps[i].writes) {
         writer[at(v)] = i;
@@ -93,10 +100,14 @@ class Fuser {
   // The kernel of step j adds `other` to `product`.
   bool fuse(std::size_t j, const Kernel& k, const Load& product, const Load& other) {
     const std::size_t i = uses_.writer[at(product.root)];
-    if (i == none || i >= j || uses_.writers[at(product.root)] != 1 || uses_.readers[at(product.root)] != 1) return false;
+    if (i == none || i >= j || uses_.writers[at(product.root)] != 1 ||
+        uses_.readers[at(product.root)] != 1)
+      return false;
     const auto* dot = std::get_if<DotStep>(&s_.steps[i].what);
     if (dot == nullptr || dot->has_bias || dot->accumulates) return false;
-    if (k.stores[0].dtype != product.dtype || other.dtype != product.dtype || !is_whole(k, k.stores[0])) return false;
+    if (k.stores[0].dtype != product.dtype || other.dtype != product.dtype ||
+        !is_whole(k, k.stores[0]))
+      return false;
     const auto result = result_of(i, k, product);
     if (!result || !is_ready(other.root, i)) return false;
     return add_row(i, k, *result, other) || add_result(i, j, k, *result, other);
@@ -104,14 +115,20 @@ class Fuser {
   // The product written where the kernel would write it, which may read it transposed.
   std::optional<plan::View> result_of(std::size_t i, const Kernel& k, const Load& product) const {
     plan::View v = s_.steps[i].results[0];
-    if (v.offset != 0 || product.offset != 0 || k.size() != s_.types[at(product.root)].size() || element_count(v.shape) != k.size()) return std::nullopt;
+    if (v.offset != 0 || product.offset != 0 || k.size() != s_.types[at(product.root)].size() ||
+        element_count(v.shape) != k.size())
+      return std::nullopt;
     const Ints to = row_major_strides(k.domain);
     for (std::size_t d = 0; d < v.shape.size(); ++d) {
       if (v.shape[d] == 1) continue;
       std::size_t loop = 0;
-      while (loop < k.domain.size() && (product.strides[loop] != v.strides[d] || k.domain[loop] != v.shape[d])) ++loop;
-      if (loop < k.domain.size()) v.strides[d] = to[loop];
-      else if (!is_whole(k, product)) return std::nullopt;
+      while (loop < k.domain.size() &&
+             (product.strides[loop] != v.strides[d] || k.domain[loop] != v.shape[d]))
+        ++loop;
+      if (loop < k.domain.size())
+        v.strides[d] = to[loop];
+      else if (!is_whole(k, product))
+        return std::nullopt;
     }
     v.root = k.stores[0].root;
     const auto& dot = std::get<DotStep>(s_.steps[i].what);
@@ -121,7 +138,8 @@ class Fuser {
   // Every element of a value, in its own order.
   template <class Access>
   bool is_whole(const Kernel& k, const Access& a) const {
-    return a.offset == 0 && a.strides == row_major_strides(k.domain) && k.size() == s_.types[at(a.root)].size();
+    return a.offset == 0 && a.strides == row_major_strides(k.domain) &&
+           k.size() == s_.types[at(a.root)].size();
   }
   bool is_ready(Var v, std::size_t step) const {
     return is_argument_[at(v)] || (uses_.writer[at(v)] != none && uses_.writer[at(v)] < step);
@@ -132,7 +150,9 @@ class Fuser {
     std::get<DotStep>(step.what).has_bias = true;
     replace_result(step, result, row.root);
     const codegen::MatmulSpec spec = matmul_spec(s_, step);
-    if (!takes_sums(spec) || spec.c_strides.back() != 1 || !is_row(k, row, spec.n) || !is_one_call(spec)) return false;
+    if (!takes_sums(spec) || spec.c_strides.back() != 1 || !is_row(k, row, spec.n) ||
+        !is_one_call(spec))
+      return false;
     step.operands.push_back({row.root, row.offset, {spec.n}, {1}});
     s_.steps[i] = std::move(step);
     return true;
@@ -151,12 +171,16 @@ class Fuser {
     return true;
   }
 
-  // Arguments of a loop's body are updated in place where they are carried; other arguments stay as they are.
-  bool add_result(std::size_t i, std::size_t j, const Kernel& k, const plan::View& result, const Load& other) {
+  // Arguments of a loop's body are updated in place where they are carried; other arguments stay as
+  // they are.
+  bool add_result(std::size_t i, std::size_t j, const Kernel& k, const plan::View& result,
+                  const Load& other) {
     const Var x = other.root;
-    const bool ends = uses_.last_read[at(x)] == j && (!is_argument_[at(x)] || is_body_) && !is_output(x);
+    const bool ends =
+        uses_.last_read[at(x)] == j && (!is_argument_[at(x)] || is_body_) && !is_output(x);
     const auto reads_before = [&](std::size_t step) {
-      return std::find(s_.steps[step].reads.begin(), s_.steps[step].reads.end(), x) != s_.steps[step].reads.end();
+      return std::find(s_.steps[step].reads.begin(), s_.steps[step].reads.end(), x) !=
+             s_.steps[step].reads.end();
     };
     for (std::size_t step = i; step < j; ++step) {
       if (!ends || reads_before(step)) return false;
@@ -171,12 +195,14 @@ class Fuser {
     return true;
   }
   bool is_output(Var v) const {
-    return std::any_of(s_.outputs.begin(), s_.outputs.end(), [&](const plan::View& o) { return o.root == v; });
+    return std::any_of(s_.outputs.begin(), s_.outputs.end(),
+                       [&](const plan::View& o) { return o.root == v; });
   }
   static void replace_result(Step& step, const plan::View& result, Var read) {
     step.results[0] = result;
     step.writes = {result.root};
-    if (std::find(step.reads.begin(), step.reads.end(), read) == step.reads.end()) step.reads.push_back(read);
+    if (std::find(step.reads.begin(), step.reads.end(), read) == step.reads.end())
+      step.reads.push_back(read);
     std::sort(step.reads.begin(), step.reads.end());
   }
   // What the kernel stores becomes a copy of one operand.
@@ -210,7 +236,8 @@ plan::Schedule with_epilogues(plan::Schedule s, bool is_body) {
   for (Step& step : s.steps) {
     auto* loop = std::get_if<plan::LoopStep>(&step.what);
     if (loop == nullptr) continue;
-    for (auto& body : loop->bodies) body = std::make_shared<const Schedule>(with_epilogues(*body, true));
+    for (auto& body : loop->bodies)
+      body = std::make_shared<const Schedule>(with_epilogues(*body, true));
   }
   Fuser(s, is_body).run();
   return s;

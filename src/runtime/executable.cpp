@@ -1,20 +1,23 @@
 #include "runtime/executable.h"
 
-#include <chrono>
-#include <cstdio>
-#include <optional>
-#include <unordered_map>
-
 #include "array/place.h"
 #include "base/memory.h"
 #include "runtime/passes.h"
 #include "runtime/text.h"
 
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <unordered_map>
+
 namespace reprise {
 
 Executable::Executable(std::shared_ptr<const Code> code, std::string spill_directory,
                        std::shared_ptr<const BudgetOutcome> budget)
-    : code_(std::move(code)), spill_directory_(std::move(spill_directory)), budget_(std::move(budget)), timed_(pass_is_timed("run")) {
+    : code_(std::move(code)),
+      spill_directory_(std::move(spill_directory)),
+      budget_(std::move(budget)),
+      timed_(pass_is_timed("run")) {
   const Program& program = *code_->schedule->program;
   const plan::MemoryPlan& memory = code_->memory;
   std::vector<Type> types;
@@ -44,7 +47,8 @@ Arrays Executable::run_timed(Arrays args) const {
   };
   Arrays out = run(std::move(args), &observer);
   for (std::size_t i = 0; i < milliseconds.size(); ++i) {
-    std::fprintf(stderr, "reprise: run %9.3f ms %s\n", milliseconds[i], step_text(*code_, i).c_str());
+    std::fprintf(stderr, "reprise: run %9.3f ms %s\n", milliseconds[i],
+                 step_text(*code_, i).c_str());
   }
   return out;
 }
@@ -73,7 +77,8 @@ Arrays Executable::run(Arrays args, const Observer* observer) const {
   slots[arena_slot] = arena.get();
   slots[result_slot] = results.get();
   // Arguments are only read, but for those that are donated.
-  for (std::size_t i = 0; i < args.size(); ++i) slots[first_argument_slot + i] = const_cast<std::byte*>(content(args[i]).elements);
+  for (std::size_t i = 0; i < args.size(); ++i)
+    slots[first_argument_slot + i] = const_cast<std::byte*>(content(args[i]).elements);
   claim_donated(args, slots);
   Arrays out(s.outputs.size());
   for (std::size_t i = 0; i < own_outputs_.size(); ++i) {
@@ -94,7 +99,8 @@ Arrays Executable::run(Arrays args, const Observer* observer) const {
   return out;
 }
 
-void Executable::add_others(Arrays& out, const Arrays& args, const std::shared_ptr<std::byte>& results) const {
+void Executable::add_others(Arrays& out, const Arrays& args,
+                            const std::shared_ptr<std::byte>& results) const {
   const plan::Schedule& s = *code_->schedule;
   for (std::size_t k = 0; k < out.size(); ++k) {
     if (out[k].defined()) continue;
@@ -109,8 +115,10 @@ void Executable::add_others(Arrays& out, const Arrays& args, const std::shared_p
       continue;
     }
     const plan::Place& place = code_->memory.places[static_cast<std::size_t>(root)];
-    if (place.region == plan::Region::argument) out[k] = with_type(args[place.offset], type);
-    else out[k] = array_at(results.get() + place.offset, type, results);
+    if (place.region == plan::Region::argument)
+      out[k] = with_type(args[place.offset], type);
+    else
+      out[k] = array_at(results.get() + place.offset, type, results);
   }
 }
 

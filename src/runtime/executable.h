@@ -1,10 +1,10 @@
 // A compiled program: immutable, runs from many threads at once.
 #pragma once
 
-#include <atomic>
-
 #include "runtime/budget.h"
 #include "runtime/code.h"
+
+#include <atomic>
 
 namespace reprise {
 
@@ -13,15 +13,16 @@ class Executable {
   // Offloaded values go to a file in the directory; empty: they stay in memory.
   explicit Executable(std::shared_ptr<const Code> code, std::string spill_directory = {},
                       std::shared_ptr<const BudgetOutcome> budget = nullptr);
-  // One value per input of the program; throws what evaluation throws, RuntimeError without memory or when
-  // an offloaded value could not be written or read back.
-  // A donated argument that is the last handle of its memory is overwritten, any other is copied first:
-  // arguments that the caller moves in are given up.
+  // One value per input of the program; throws what evaluation throws, RuntimeError without memory
+  // or when an offloaded value could not be written or read back. A donated argument that is the
+  // last handle of its memory is overwritten, any other is copied first: arguments that the caller
+  // moves in are given up.
   Arrays run(Arrays args, const Observer* observer = nullptr) const;
 
   const Code& code() const { return *code_; }
   const BudgetOutcome* budget() const { return budget_.get(); }  // null: none was asked for
-  std::size_t copied_donations() const { return copied_donations_.load(std::memory_order_relaxed); }  // in all runs so far
+  // in all runs so far
+  std::size_t copied_donations() const { return copied_donations_.load(std::memory_order_relaxed); }
 
  private:
   Arrays run_timed(Arrays args) const;
@@ -30,7 +31,8 @@ class Executable {
   void add_others(Arrays& out, const Arrays& args, const std::shared_ptr<std::byte>& results) const;
 
   std::shared_ptr<const Code> code_;
-  std::shared_ptr<const std::vector<Type>> output_types_;  // results share them, which leaves a handle few bytes
+  // results share them, which leaves a handle few bytes
+  std::shared_ptr<const std::vector<Type>> output_types_;
   std::vector<std::size_t> first_outputs_;  // of each output, the first one that is the same memory
   std::vector<std::size_t> own_outputs_;    // of each buffer that is an output's own, that output
   std::string spill_directory_;

@@ -17,11 +17,28 @@ namespace {
 thread_local PassTimes* watching = nullptr;
 
 // In the order in which they run.
-constexpr std::string_view passes[] = {
-    "inline", "one_predicate",    "open_tangents", "open_mergeable", "simplify", "cse", "open",
-    "dce",    "split_reductions", "keep_loops",     "keep",     "expand", "convolutions",
-    "budget", "hoist",  "schedule",         "fuse",           "epilogue", "in_place", "assemble",
-    "relay",  "run"};
+constexpr std::string_view passes[] = {"inline",
+                                       "one_predicate",
+                                       "open_tangents",
+                                       "open_mergeable",
+                                       "simplify",
+                                       "cse",
+                                       "open",
+                                       "dce",
+                                       "split_reductions",
+                                       "keep_loops",
+                                       "keep",
+                                       "expand",
+                                       "convolutions",
+                                       "budget",
+                                       "hoist",
+                                       "schedule",
+                                       "fuse",
+                                       "epilogue",
+                                       "in_place",
+                                       "assemble",
+                                       "relay",
+                                       "run"};
 
 bool is_pass(std::string_view name) { return std::ranges::find(passes, name) != std::end(passes); }
 
@@ -93,7 +110,8 @@ Program apply_pass(const char* name, Program (*pass)(const Program&), Program p)
     p = pass(p);
     check_after(name, p);
   }
-  if (pass_is_dumped(name)) std::fprintf(stderr, "reprise: after %s\n%s\n", name, to_text(p).c_str());
+  if (pass_is_dumped(name))
+    std::fprintf(stderr, "reprise: after %s\n%s\n", name, to_text(p).c_str());
   return p;
 }
 

@@ -1,5 +1,5 @@
-// Running passes by name: logged (REPRISE_DUMP), timed (REPRISE_TIME), switched off (REPRISE_DISABLE).
-// Each variable is a comma-separated list of pass names, or "all".
+// Running passes by name: logged (REPRISE_DUMP), timed (REPRISE_TIME), switched off
+// (REPRISE_DISABLE). Each variable is a comma-separated list of pass names, or "all".
 #pragma once
 
 #include "program/program.h"

@@ -1,13 +1,13 @@
 #include "runtime/products.h"
 
-#include <algorithm>
-
 #include "base/machine.h"
 #include "codegen/loop_dot.h"
 #include "codegen/tiled_dot.h"
 #include "plan/dot.h"
 #include "plan/memory.h"
 #include "runtime/threads.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -31,7 +31,8 @@ std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec& s)
 
 codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step) {
   const auto& d = std::get<plan::DotStep>(step.what);
-  const auto a = *plan::dot_operand(*d.eqn, 0, step.operands[0]), b = *plan::dot_operand(*d.eqn, 1, step.operands[1]);
+  const auto a = *plan::dot_operand(*d.eqn, 0, step.operands[0]),
+             b = *plan::dot_operand(*d.eqn, 1, step.operands[1]);
   codegen::MatmulSpec spec;
   spec.dtype = s.types[static_cast<std::size_t>(step.operands[0].root)].dtype;
   spec.result = s.types[static_cast<std::size_t>(d.eqn->out[0])].dtype;
@@ -51,15 +52,16 @@ codegen::MatmulSpec matmul_spec(const plan::Schedule& s, const plan::Step& step)
   return spec;
 }
 
-// Many small matrices stay in the cache for the steps around them. What is added on the way out does not count: with it or
-// without, sums have the same bits.
+// Many small matrices stay in the cache for the steps around them. What is added on the way out
+// does not count: with it or without, sums have the same bits.
 bool is_one_call(const codegen::MatmulSpec& spec) {
   if (!is_large(spec)) return false;
   if (!codegen::can_tile(spec)) return codegen::can_matmul(spec, num_threads());
   constexpr std::int64_t many = 4;  // as many as a relay passes on
   const std::int64_t matrices = work_of(spec) / (spec.m * spec.n * spec.k);
   const std::int64_t elements = spec.m * spec.k + spec.k * spec.n + spec.m * spec.n;
-  return matrices < many || elements * static_cast<std::int64_t>(itemsize(spec.dtype)) > machine::near_matrix;
+  return matrices < many ||
+         elements * static_cast<std::int64_t>(itemsize(spec.dtype)) > machine::near_matrix;
 }
 
 Product make_product(const codegen::MatmulSpec& spec, int threads) {
@@ -68,12 +70,15 @@ Product make_product(const codegen::MatmulSpec& spec, int threads) {
   if (is_one_call(spec)) {
     p.parts.emplace_back(codegen::MatmulCall{spec}, codegen::make_matmul(spec, threads));
   } else {
-    for (const codegen::MatmulCall& call : codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts, machine::work_worth_a_part)) {
+    for (const codegen::MatmulCall& call :
+         codegen::parts_of(spec, p.wakes_threads ? most_large_parts : most_small_parts,
+                           machine::work_worth_a_part)) {
       const bool is_alike = !p.parts.empty() && p.parts.back().first.spec == call.spec;
       p.parts.emplace_back(call, is_alike ? p.parts.back().second : by_own_code(call.spec));
     }
   }
-  for (const auto& [call, matmul] : p.parts) p.scratch_stride = std::max(p.scratch_stride, plan::aligned(matmul->scratch_bytes()));
+  for (const auto& [call, matmul] : p.parts)
+    p.scratch_stride = std::max(p.scratch_stride, plan::aligned(matmul->scratch_bytes()));
   return p;
 }
 

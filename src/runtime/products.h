@@ -14,11 +14,13 @@ std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec&);
 // Of a DotStep.
 codegen::MatmulSpec matmul_spec(const plan::Schedule&, const plan::Step&);
 
-// Whether such a product is one call that shares its parts among threads by itself: a large one, of few or large matrices.
+// Whether such a product is one call that shares its parts among threads by itself: a large one, of
+// few or large matrices.
 bool is_one_call(const codegen::MatmulSpec&);
 
 struct Product {
-  std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> parts;  // in any order
+  // in any order
+  std::vector<std::pair<codegen::MatmulCall, std::shared_ptr<const codegen::Matmul>>> parts;
   bool wakes_threads = false;      // so much work that threads are woken for the parts
   std::size_t scratch_stride = 0;  // of each thread
 };

@@ -1,15 +1,15 @@
 #include "runtime/relay.h"
 
-#include <algorithm>
-#include <map>
-#include <optional>
-
 #include "base/machine.h"
 #include "codegen/tiled_dot.h"
 #include "plan/loops.h"
 #include "plan/relay.h"
 #include "runtime/code.h"
 #include "runtime/products.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
 
 namespace reprise {
 namespace {
@@ -44,7 +44,8 @@ struct Access {
 
 class Finder {
  public:
-  explicit Finder(const Schedule& s) : s_(s), specs_(s.steps.size()), users_(s.types.size(), 0), is_outside_(s.on_host) {
+  explicit Finder(const Schedule& s)
+      : s_(s), specs_(s.steps.size()), users_(s.types.size(), 0), is_outside_(s.on_host) {
     for (std::size_t i = 0; i < s.steps.size(); ++i) {
       if (std::holds_alternative<DotStep>(s.steps[i].what)) specs_[i] = matmul_spec(s, s.steps[i]);
       for (Var v : touched(i)) ++users_[at(v)];
@@ -71,8 +72,10 @@ class Finder {
     std::vector<Step> steps;
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const auto relay = relay_at.find(i);
-      if (relay != relay_at.end()) steps.push_back(std::move(relay->second));
-      else if (!is_member[i]) steps.push_back(s_.steps[i]);
+      if (relay != relay_at.end())
+        steps.push_back(std::move(relay->second));
+      else if (!is_member[i])
+        steps.push_back(s_.steps[i]);
     }
     return steps;
   }
@@ -80,7 +83,9 @@ class Finder {
  private:
   using Members = std::vector<std::size_t>;  // steps, in order
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
-  static bool has(const std::vector<Var>& list, Var v) { return std::find(list.begin(), list.end(), v) != list.end(); }
+  static bool has(const std::vector<Var>& list, Var v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  }
   static bool share(const std::vector<Var>& a, const std::vector<Var>& b) {
     return std::any_of(a.begin(), a.end(), [&](Var v) { return has(b, v); });
   }
@@ -93,18 +98,21 @@ class Finder {
   }
 
   bool may_begin(std::size_t i) const {
-    return specs_[i] && work_of(*specs_[i]) >= machine::work_worth_threads && codegen::can_tile(*specs_[i]) && !is_one_call(*specs_[i]);
+    return specs_[i] && work_of(*specs_[i]) >= machine::work_worth_threads &&
+           codegen::can_tile(*specs_[i]) && !is_one_call(*specs_[i]);
   }
   // The largest relay around product i in as many slices as pay; empty: nothing is passed on.
   Members relay_with(std::size_t i, const std::vector<bool>& is_taken) {
     std::int64_t slices = 1;
     for (std::int64_t n : specs_[i]->batch) slices *= n;
     for (std::size_t d = specs_[i]->batch.size(); d-- > 0; slices /= specs_[i]->batch[d]) {
-      if (slices < fewest_slices || work_of(*specs_[i]) / slices < machine::work_worth_a_slice) continue;
+      if (slices < fewest_slices || work_of(*specs_[i]) / slices < machine::work_worth_a_slice)
+        continue;
       slices_ = slices;
       Members members{i};
       if (!is_relay(members)) continue;
-      while (members.size() < most_steps && grow(members, is_taken)) {}
+      while (members.size() < most_steps && grow(members, is_taken)) {
+      }
       if (!passed_in(members).empty()) return members;
     }
     return {};
@@ -115,10 +123,12 @@ class Finder {
     const std::size_t last = std::min(members.back() + most_between + 1, s_.steps.size() - 1);
     for (std::size_t c = first; c <= last; ++c) {
       const auto is_related = [&](std::size_t m) {
-        return m < c ? share(s_.steps[m].writes, s_.steps[c].reads) : share(s_.steps[c].writes, s_.steps[m].reads);
+        return m < c ? share(s_.steps[m].writes, s_.steps[c].reads)
+                     : share(s_.steps[c].writes, s_.steps[m].reads);
       };
       const bool is_member = std::binary_search(members.begin(), members.end(), c);
-      if (is_taken[c] || is_member || std::none_of(members.begin(), members.end(), is_related)) continue;
+      if (is_taken[c] || is_member || std::none_of(members.begin(), members.end(), is_related))
+        continue;
       Members more = members;
       more.insert(std::lower_bound(more.begin(), more.end(), c), c);
       if (!is_relay(more)) continue;
@@ -128,8 +138,8 @@ class Finder {
     return false;
   }
 
-  // Every step can be cut, what one of them writes the others touch in the same slice only, and steps in between can
-  // go before all of them.
+  // Every step can be cut, what one of them writes the others touch in the same slice only, and
+  // steps in between can go before all of them.
   bool is_relay(const Members& members) const {
     std::vector<Access> all;
     for (std::size_t m : members) {
@@ -138,11 +148,16 @@ class Finder {
     }
     for (const Access& write : all) {
       const auto is_read = [&](const Access& a) { return a.root == write.root && !a.is_write; };
-      const auto strays = [&](const Access& a) { return a.root == write.root && !keeps_to_slices(a); };
-      if (write.is_write && std::any_of(all.begin(), all.end(), is_read) && std::any_of(all.begin(), all.end(), strays)) return false;
+      const auto strays = [&](const Access& a) {
+        return a.root == write.root && !keeps_to_slices(a);
+      };
+      if (write.is_write && std::any_of(all.begin(), all.end(), is_read) &&
+          std::any_of(all.begin(), all.end(), strays))
+        return false;
     }
     for (std::size_t i = members.front(); i < members.back(); ++i) {
-      if (!std::binary_search(members.begin(), members.end(), i) && !goes_before(i, members)) return false;
+      if (!std::binary_search(members.begin(), members.end(), i) && !goes_before(i, members))
+        return false;
     }
     return true;
   }
@@ -150,34 +165,41 @@ class Finder {
     const Step& step = s_.steps[i];
     if (std::holds_alternative<plan::TransferStep>(step.what)) return false;
     return std::all_of(members.begin(), members.end(), [&](std::size_t m) {
-      return m > i || (!share(s_.steps[m].writes, touched(i)) && !share(s_.steps[m].reads, step.writes));
+      return m > i ||
+             (!share(s_.steps[m].writes, touched(i)) && !share(s_.steps[m].reads, step.writes));
     });
   }
   bool keeps_to_slices(const Access& a) const {
     const std::int64_t size = s_.types[at(a.root)].size();
-    return size % slices_ == 0 && plan::keeps_to_slices(a.sizes, a.strides, a.offset, slices_, size / slices_);
+    return size % slices_ == 0 &&
+           plan::keeps_to_slices(a.sizes, a.strides, a.offset, slices_, size / slices_);
   }
   bool can_cut(std::size_t i) const {
     if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
       if (k->has_column_reduce || k->loads.size() + k->stores.size() > few_pointers) return false;
       const plan::Loops l = plan::loops_of(*k, 1);
-      return l.tile_rows == 0 && (l.rows % slices_ == 0 || (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));
+      return l.tile_rows == 0 && (l.rows % slices_ == 0 ||
+                                  (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));
     }
     if (!specs_[i]) return false;
-    return sliced_dims(*specs_[i], slices_) && !specs_[i]->bias && codegen::can_tile(slice_of(*specs_[i], slices_)) && !is_one_call(*specs_[i]);
+    return sliced_dims(*specs_[i], slices_) && !specs_[i]->bias &&
+           codegen::can_tile(slice_of(*specs_[i], slices_)) && !is_one_call(*specs_[i]);
   }
   std::vector<Access> accesses(std::size_t i) const {
     const Step& step = s_.steps[i];
     std::vector<Access> out;
     if (const auto* k = std::get_if<Kernel>(&step.what)) {
       for (const plan::Load& l : k->loads) {
-        if (l.source == plan::Source::memory) out.push_back({l.root, k->domain, l.strides, l.offset, false});
+        if (l.source == plan::Source::memory)
+          out.push_back({l.root, k->domain, l.strides, l.offset, false});
       }
-      for (const plan::Store& x : k->stores) out.push_back({x.root, k->domain, x.strides, x.offset, true});
+      for (const plan::Store& x : k->stores)
+        out.push_back({x.root, k->domain, x.strides, x.offset, true});
       return out;
     }
     const MatmulSpec& m = *specs_[i];
-    const auto add = [&](const plan::View& v, const Ints& strides, std::int64_t rows, std::int64_t columns, bool is_write) {
+    const auto add = [&](const plan::View& v, const Ints& strides, std::int64_t rows,
+                         std::int64_t columns, bool is_write) {
       Ints sizes = m.batch;
       sizes.insert(sizes.end(), {rows, columns});
       out.push_back({v.root, std::move(sizes), strides, v.offset, is_write});
@@ -194,13 +216,17 @@ class Finder {
     const auto strays = [&](Var v) {
       return std::any_of(members.begin(), members.end(), [&](std::size_t m) {
         const std::vector<Access> all = accesses(m);
-        return std::any_of(all.begin(), all.end(), [&](const Access& a) { return a.root == v && !keeps_to_slices(a); });
+        return std::any_of(all.begin(), all.end(),
+                           [&](const Access& a) { return a.root == v && !keeps_to_slices(a); });
       });
     };
     for (std::size_t i : members) {
       for (Var v : s_.steps[i].writes) {
-        const auto users = std::count_if(members.begin(), members.end(), [&](std::size_t m) { return has(touched(m), v); });
-        if (users > 1 && users == users_[at(v)] && !is_outside_[at(v)] && !has(out, v) && !strays(v)) out.push_back(v);
+        const auto users = std::count_if(members.begin(), members.end(),
+                                         [&](std::size_t m) { return has(touched(m), v); });
+        if (users > 1 && users == users_[at(v)] && !is_outside_[at(v)] && !has(out, v) &&
+            !strays(v))
+          out.push_back(v);
       }
     }
     return out;
@@ -229,15 +255,17 @@ class Finder {
   const Schedule& s_;
   std::vector<std::optional<MatmulSpec>> specs_;  // of steps that are products
   std::vector<std::ptrdiff_t> users_;             // of every root: steps
-  std::vector<bool> is_outside_;                  // of every root: an input, an output, or on the host
-  std::int64_t slices_ = 1;                       // of the relay that is being found
+  // of every root: an input, an output, or on the host
+  std::vector<bool> is_outside_;
+  std::int64_t slices_ = 1;  // of the relay that is being found
 };
 
 }  // namespace
 
 MatmulSpec slice_of(MatmulSpec s, std::int64_t slices) {
   const auto dims = static_cast<std::ptrdiff_t>(sliced_dims(s, slices).value());
-  for (Ints* x : {&s.batch, &s.a_strides, &s.b_strides, &s.c_strides}) x->erase(x->begin(), x->begin() + dims);
+  for (Ints* x : {&s.batch, &s.a_strides, &s.b_strides, &s.c_strides})
+    x->erase(x->begin(), x->begin() + dims);
   return s;
 }
 
@@ -249,7 +277,8 @@ std::vector<SliceStart> slice_starts(const MatmulSpec& s, std::int64_t slices) {
     for (std::size_t d = dims; d-- > 0; rest /= s.batch[d]) {
       const std::int64_t i = rest % s.batch[d];
       SliceStart& start = out[static_cast<std::size_t>(g)];
-      start = {start.a + i * s.a_strides[d], start.b + i * s.b_strides[d], start.c + i * s.c_strides[d]};
+      start = {start.a + i * s.a_strides[d], start.b + i * s.b_strides[d],
+               start.c + i * s.c_strides[d]};
     }
   }
   return out;
@@ -257,7 +286,8 @@ std::vector<SliceStart> slice_starts(const MatmulSpec& s, std::int64_t slices) {
 
 std::shared_ptr<const Schedule> with_relays(std::shared_ptr<const Schedule> schedule) {
   const auto may_have_some = [](const Step& step) {
-    const bool is_batched = std::holds_alternative<DotStep>(step.what) && step.operands[0].shape.size() > 2;
+    const bool is_batched =
+        std::holds_alternative<DotStep>(step.what) && step.operands[0].shape.size() > 2;
     return is_batched || std::holds_alternative<plan::LoopStep>(step.what);
   };
   if (std::none_of(schedule->steps.begin(), schedule->steps.end(), may_have_some)) return schedule;

@@ -2,7 +2,8 @@
 //
 //   p = dot q k; s = softmax p; y = dot s v   =>   for each matrix: p', s' of this matrix in a thread's own memory, then its y
 //
-// Found among neighbouring kernels and batched products of our own code. An element is computed as it would be without.
+// Found among neighbouring kernels and batched products of our own code. An element is computed as
+// it would be without.
 #pragma once
 
 #include "codegen/matmul_calls.h"

@@ -43,9 +43,11 @@ plan::Cost recomputed_cost(const Program& p, const Equation& e, Stage stage) {
     }
   } else if (e.prim->kind == Kind::call) {
     for_each_program(e.params, [&](const ProgramPtr& body) {
-      const double times = e.prim == &scan_p ? static_cast<double>(scan_shape(e.params).length) : times_run(e, *body);
+      const double times = e.prim == &scan_p ? static_cast<double>(scan_shape(e.params).length)
+                                             : times_run(e, *body);
       // An advance in a reversal plays again what the forward pass has computed.
-      const bool again = e.prim == &checkpointed_reverse_p && body == e.params.get<ProgramPtr>("advance_jaxpr");
+      const bool again =
+          e.prim == &checkpointed_reverse_p && body == e.params.get<ProgramPtr>("advance_jaxpr");
       add(c, recomputed_cost(*body, again ? Stage::recompute : stage), times);
     });
   } else if (stage == Stage::recompute) {

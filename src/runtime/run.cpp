@@ -1,9 +1,3 @@
-#include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <exception>
-#include <optional>
-
 #include "array/place.h"
 #include "base/error.h"
 #include "codegen/pool.h"
@@ -12,10 +6,17 @@
 #include "runtime/team_trial.h"
 #include "runtime/threads.h"
 
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <optional>
+
 namespace reprise {
 namespace {
 
-// item(i, thread) for i in [0, n): by the team that is awake, by up to `threads` that are woken, or alone.
+// item(i, thread) for i in [0, n): by the team that is awake, by up to `threads` that are woken, or
+// alone.
 template <class Item>
 void divide(std::int64_t n, std::int64_t threads, Team* team, Item& item) {
   if (team != nullptr && n > 1) return team->share(n, item);
@@ -23,7 +24,8 @@ void divide(std::int64_t n, std::int64_t threads, Team* team, Item& item) {
     for (std::int64_t i = 0; i < n; ++i) item(i, 0);
     return;
   }
-  codegen::share_items(static_cast<int>(threads), n, [&](std::int64_t thread, std::int64_t i) { item(i, thread); });
+  codegen::share_items(static_cast<int>(threads), n,
+                       [&](std::int64_t thread, std::int64_t i) { item(i, thread); });
 }
 
 struct KernelRun {
@@ -40,24 +42,32 @@ struct KernelRun {
       column_begin = i * block;
       column_end = std::min(l.columns, column_begin + block);
     } else if (kernel.finish != nullptr) {  // an item is a chunk of a segment
-      const std::int64_t per_segment = l.rows / l.segments, segment = i / l.chunks, chunk = i % l.chunks;
+      const std::int64_t per_segment = l.rows / l.segments, segment = i / l.chunks,
+                         chunk = i % l.chunks;
       row_begin = segment * per_segment + chunk * l.chunk_rows;
       row_end = segment * per_segment + std::min(per_segment, (chunk + 1) * l.chunk_rows);
     } else {
       row_begin = i * block;
       row_end = std::min(l.rows, row_begin + block);
     }
-    walk(row_begin, row_end, column_begin, column_end, scratch + static_cast<std::size_t>(thread) * scratch_stride);
+    walk(row_begin, row_end, column_begin, column_end,
+         scratch + static_cast<std::size_t>(thread) * scratch_stride);
   }
   // One of equal slices of the rows, or of the columns if there is but one row.
   void slice(std::int64_t i, std::int64_t slices) const {
-    const auto part = [&](std::int64_t n) { return std::pair(i * (n / slices), (i + 1) * (n / slices)); };
-    const auto [row_begin, row_end] = l.rows == 1 ? std::pair<std::int64_t, std::int64_t>(0, 1) : part(l.rows);
-    const auto [column_begin, column_end] = l.rows == 1 ? part(l.columns) : std::pair<std::int64_t, std::int64_t>(0, l.columns);
+    const auto part = [&](std::int64_t n) {
+      return std::pair(i * (n / slices), (i + 1) * (n / slices));
+    };
+    const auto [row_begin, row_end] =
+        l.rows == 1 ? std::pair<std::int64_t, std::int64_t>(0, 1) : part(l.rows);
+    const auto [column_begin, column_end] =
+        l.rows == 1 ? part(l.columns) : std::pair<std::int64_t, std::int64_t>(0, l.columns);
     walk(row_begin, row_end, column_begin, column_end, scratch);
   }
-  void walk(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin, std::int64_t column_end, std::byte* own) const {
-    if (l.tile_rows == 0) return kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
+  void walk(std::int64_t row_begin, std::int64_t row_end, std::int64_t column_begin,
+            std::int64_t column_end, std::byte* own) const {
+    if (l.tile_rows == 0)
+      return kernel.run(pointers, row_begin, row_end, column_begin, column_end, own, sums);
     for (std::int64_t r = row_begin, next = 0; r < row_end; r = next) {
       const std::int64_t left = l.outer.back() - r % l.outer.back();
       next = std::min(row_end, r + std::min(l.tile_rows, left));
@@ -71,7 +81,8 @@ struct KernelRun {
 // The addresses that a kernel works on.
 class Pointers {
  public:
-  Pointers(const RunKernel& r, Slots slots) : many_(r.pointers.size() > few_pointers ? r.pointers.size() : 0) {
+  Pointers(const RunKernel& r, Slots slots)
+      : many_(r.pointers.size() > few_pointers ? r.pointers.size() : 0) {
     if (!many_.empty()) all_ = many_.data();
     for (std::size_t i = 0; i < r.pointers.size(); ++i) all_[i] = address(slots, r.pointers[i]);
   }
@@ -93,7 +104,13 @@ void run_one(const Code& code, const RunKernel& r, Slots slots, const Context& c
   const plan::Loops& l = r.in_place ? k.loops_in_place : k.loops;
   const bool fine = context.team != nullptr;
   const std::int64_t items = fine ? l.fine_items : l.items;
-  const KernelRun run{k, l, pointers, address(slots, r.scratch), address(slots, r.sums), k.scratch_bytes, fine ? l.fine_block : l.block};
+  const KernelRun run{k,
+                      l,
+                      pointers,
+                      address(slots, r.scratch),
+                      address(slots, r.sums),
+                      k.scratch_bytes,
+                      fine ? l.fine_block : l.block};
   auto item = [&](std::int64_t i, std::int64_t thread) { run.item(i, thread); };
   divide(items, std::min<std::int64_t>({code.threads, num_threads(), items}), context.team, item);
   if (k.finish != nullptr) k.finish(pointers, run.sums);
@@ -105,10 +122,13 @@ void run_one(const Code& code, const RunMatmul& r, Slots slots, const Context& c
   auto part = [&](std::int64_t i, std::int64_t thread) {
     const RunMatmul::Part& p = r.parts[static_cast<std::size_t>(i)];
     std::byte* const own = scratch + static_cast<std::size_t>(thread) * r.scratch_stride;
-    if (!p.matmul->run(address(slots, p.a), address(slots, p.b), address(slots, p.bias), address(slots, p.c), own)) ok = false;
+    if (!p.matmul->run(address(slots, p.a), address(slots, p.b), address(slots, p.bias),
+                       address(slots, p.c), own))
+      ok = false;
   };
   const auto n = static_cast<std::int64_t>(r.parts.size());
-  const std::int64_t threads = r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;
+  const std::int64_t threads =
+      r.wakes_threads ? std::min<std::int64_t>({code.threads, num_threads(), n}) : 1;
   divide(n, threads, context.team, part);
   if (!ok) fail<RuntimeError>("dot_general: the library failed");
 }
@@ -120,7 +140,8 @@ void run_slice(const RunKernel& r, std::int64_t slice, std::int64_t slices, Slot
 }
 void run_slice(const RunRelay::Product& p, std::int64_t slice, std::int64_t, Slots slots) {
   const RunRelay::Product::Start& start = p.starts[static_cast<std::size_t>(slice)];
-  p.operands.matmul->run(address(slots, p.operands.a) + start.a, address(slots, p.operands.b) + start.b, nullptr,
+  p.operands.matmul->run(address(slots, p.operands.a) + start.a,
+                         address(slots, p.operands.b) + start.b, nullptr,
                          address(slots, p.operands.c) + start.c, address(slots, p.scratch));
 }
 
@@ -128,22 +149,27 @@ void run_one(const Code& code, const RunRelay& r, Slots slots, const Context& co
   const std::int64_t threads = std::min<std::int64_t>({code.threads, num_threads(), r.slices});
   const std::size_t own_slots = code.slots + 1 + r.passed.size();
   std::vector<std::byte*> all(own_slots * static_cast<std::size_t>(threads));
-  for (auto own = all.begin(); own != all.end(); own += static_cast<std::ptrdiff_t>(own_slots)) std::copy(slots, slots + code.slots, own);
+  for (auto own = all.begin(); own != all.end(); own += static_cast<std::ptrdiff_t>(own_slots))
+    std::copy(slots, slots + code.slots, own);
   auto item = [&](std::int64_t slice, std::int64_t thread) {
     std::byte** const own = all.data() + static_cast<std::size_t>(thread) * own_slots;
     std::byte** const values = own + code.slots + 1;
-    std::byte* const memory = own[code.slots] = address(slots, r.memory) + static_cast<std::size_t>(thread) * r.memory_stride;
+    std::byte* const memory = own[code.slots] =
+        address(slots, r.memory) + static_cast<std::size_t>(thread) * r.memory_stride;
     for (std::size_t k = 0; k < r.passed.size(); ++k) {
       const std::size_t before = static_cast<std::size_t>(slice) * r.passed[k].slice_bytes;
-      values[k] = reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(memory + r.passed[k].offset) - before);
+      values[k] = reinterpret_cast<std::byte*>(
+          reinterpret_cast<std::uintptr_t>(memory + r.passed[k].offset) - before);
     }
-    for (const auto& part : r.parts) std::visit([&](const auto& p) { run_slice(p, slice, r.slices, own); }, part);
+    for (const auto& part : r.parts)
+      std::visit([&](const auto& p) { run_slice(p, slice, r.slices, own); }, part);
   };
   divide(r.slices, threads, context.team, item);
 }
 
 void run_one(const Code&, const RunConv& r, Slots slots, const Context&) {
-  const bool ok = r.convolution->run(address(slots, r.lhs), address(slots, r.rhs), address(slots, r.out), address(slots, r.scratch));
+  const bool ok = r.convolution->run(address(slots, r.lhs), address(slots, r.rhs),
+                                     address(slots, r.out), address(slots, r.scratch));
   if (!ok) fail<RuntimeError>("conv_general_dilated: the library failed");
 }
 
@@ -153,8 +179,9 @@ Array copied(const Array& a) {
   return std::move(copy).finish();
 }
 
-// Copies what an evaluator made to where the plan wants it. A result may lie in the place of another: calls make arrays of
-// a result's type on their way, in any order. Such a one is copied away before its place is written.
+// Copies what an evaluator made to where the plan wants it. A result may lie in the place of
+// another: calls make arrays of a result's type on their way, in any order. Such a one is copied
+// away before its place is written.
 void move_to_places(Arrays& y, const RunEval& r, Slots slots) {
   for (std::size_t k = 0; k < y.size(); ++k) {
     const std::size_t bytes = r.results[k].first.nbytes();
@@ -171,7 +198,8 @@ void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
     const Atom& a = r.eqn->in[i];
-    x.push_back(a.is_var() ? array_at(address(slots, r.operands[i].second), r.operands[i].first) : make_number(a.literal));
+    x.push_back(a.is_var() ? array_at(address(slots, r.operands[i].second), r.operands[i].first)
+                           : make_number(a.literal));
   }
   std::vector<Type> types;
   std::vector<PlaceResults::Target> targets;
@@ -191,7 +219,8 @@ void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
 // What the next step of a scan reads back comes from the disk while this one computes.
 void expect_slices(const RunScan& r, const HostFrame& host, std::size_t next) {
   for (const RunScan::Input& x : r.inputs) {
-    if (x.on_host && x.step_bytes > 0) host.spill->expect_read(position(host, x.from) + next * x.step_bytes, x.step_bytes);
+    if (x.on_host && x.step_bytes > 0)
+      host.spill->expect_read(position(host, x.from) + next * x.step_bytes, x.step_bytes);
   }
 }
 
@@ -199,12 +228,18 @@ void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_ne
   std::vector<std::byte*> inner(r.body->slots, nullptr);
   InnerHost inner_host(*r.body, context.host, r.host);
   const auto point = [&](const RunScan::Input& x, std::uint32_t slot, std::size_t i) {
-    if (!x.on_host) inner[slot] = address(slots, x.from) + i * x.step_bytes;
-    else if (inner_host.get() != nullptr) inner_host.get()->slots[slot] = position(*context.host, x.from) + i * x.step_bytes;
+    if (!x.on_host)
+      inner[slot] = address(slots, x.from) + i * x.step_bytes;
+    else if (inner_host.get() != nullptr)
+      inner_host.get()->slots[slot] = position(*context.host, x.from) + i * x.step_bytes;
   };
   inner[arena_slot] = address(slots, r.arena);
-  const auto index = [&](std::int64_t k) { return static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k); };
-  const auto row = [&](std::size_t stack, std::int64_t k) { return address(slots, r.outputs[stack].from) + index(k) * r.outputs[stack].step_bytes; };
+  const auto index = [&](std::int64_t k) {
+    return static_cast<std::size_t>(r.reverse ? r.length - 1 - k : k);
+  };
+  const auto row = [&](std::size_t stack, std::int64_t k) {
+    return address(slots, r.outputs[stack].from) + index(k) * r.outputs[stack].step_bytes;
+  };
   for (const RunScan::Carry& c : r.carries) {
     const bool stacked = c.stack && r.length > 0;
     inner[c.in_slot] = stacked ? row(*c.stack, 0) : start(c, slots);
@@ -215,10 +250,13 @@ void run_steps(const RunScan& r, Slots slots, const Context& context, bool is_ne
     const std::size_t i = index(k);
     for (std::size_t n = 0; n < r.inputs.size(); ++n) point(r.inputs[n], r.input_slots[n], i);
     for (std::size_t n = 0; n < r.outputs.size(); ++n) point(r.outputs[n], r.output_slots[n], i);
-    if (inner_host.get() != nullptr && k + 1 < r.length) expect_slices(r, *context.host, r.reverse ? i - 1 : i + 1);
+    if (inner_host.get() != nullptr && k + 1 < r.length)
+      expect_slices(r, *context.host, r.reverse ? i - 1 : i + 1);
     const bool to_result = (r.length - 1 - k) % 2 == 0;
     for (const RunScan::Carry& c : r.carries) {
-      inner[c.out_slot] = c.stack && k + 1 < r.length ? row(*c.stack, k + 1) : address(slots, to_result ? c.result : c.spare);
+      inner[c.out_slot] = c.stack && k + 1 < r.length
+                              ? row(*c.stack, k + 1)
+                              : address(slots, to_result ? c.result : c.spare);
     }
     run(*r.body, inner.data(), {trial.next(), inner_host.get()});
     for (const RunScan::Carry& c : r.carries) inner[c.in_slot] = inner[c.out_slot];
@@ -234,13 +272,16 @@ std::int64_t read_index(const std::byte* from, Dtype d) {
 
 void run_one(const Code&, const RunCond& r, Slots slots, const Context& context) {
   const auto last = static_cast<std::int64_t>(r.branches.size()) - 1;
-  const std::int64_t chosen = std::clamp<std::int64_t>(read_index(address(slots, r.index), r.index_dtype), 0, last);
+  const std::int64_t chosen =
+      std::clamp<std::int64_t>(read_index(address(slots, r.index), r.index_dtype), 0, last);
   const Code& branch = *r.branches[static_cast<std::size_t>(chosen)];
   std::vector<std::byte*> inner(branch.slots, nullptr);
   InnerHost inner_host(branch, context.host, r.host);
   inner[arena_slot] = address(slots, r.arena);
-  for (std::size_t i = 0; i < r.operands.size(); ++i) inner[first_argument_slot + i] = address(slots, r.operands[i]);
-  for (std::size_t i = 0; i < r.results.size(); ++i) inner[first_argument_slot + r.operands.size() + i] = address(slots, r.results[i]);
+  for (std::size_t i = 0; i < r.operands.size(); ++i)
+    inner[first_argument_slot + i] = address(slots, r.operands[i]);
+  for (std::size_t i = 0; i < r.results.size(); ++i)
+    inner[first_argument_slot + r.operands.size() + i] = address(slots, r.results[i]);
   run(branch, inner.data(), {context.team, inner_host.get()});
 }
 
@@ -248,8 +289,10 @@ void run_steps(const RunWhile& r, Slots slots, const Context& context, bool is_n
   std::vector<std::byte*> test(r.condition->slots, nullptr), step(r.body->slots, nullptr);
   InnerHost test_host(*r.condition, context.host, r.host), step_host(*r.body, context.host, r.host);
   test[arena_slot] = step[arena_slot] = address(slots, r.arena);
-  for (std::size_t i = 0; i < r.condition_consts.size(); ++i) test[first_argument_slot + i] = address(slots, r.condition_consts[i]);
-  for (std::size_t i = 0; i < r.body_consts.size(); ++i) step[first_argument_slot + i] = address(slots, r.body_consts[i]);
+  for (std::size_t i = 0; i < r.condition_consts.size(); ++i)
+    test[first_argument_slot + i] = address(slots, r.condition_consts[i]);
+  for (std::size_t i = 0; i < r.body_consts.size(); ++i)
+    step[first_argument_slot + i] = address(slots, r.body_consts[i]);
   const std::size_t test_carry = first_argument_slot + r.condition_consts.size();
   std::byte* const predicate = test[test_carry + r.carries.size()] = address(slots, r.predicate);
   for (const RunScan::Carry& c : r.carries) copy(slots, c.initial, c.result, c.bytes);
@@ -274,7 +317,7 @@ void run_steps(const RunWhile& r, Slots slots, const Context& context, bool is_n
 
 // A loop, with threads that stay awake between its steps where those are small.
 template <class Loop>
-  requires requires(const Loop& loop) { loop.gathers; }
+requires requires(const Loop& loop) { loop.gathers; }
 void run_one(const Code& code, const Loop& r, Slots slots, const Context& context) {
   if (context.team != nullptr || !r.gathers) return run_steps(r, slots, context, false);
   struct Gathered {
@@ -298,8 +341,12 @@ void run_one(const Code&, const RunTransfer& r, Slots slots, const Context& cont
   HostFrame& host = *context.host;
   Spill::Ticket& ticket = host.tickets[r.number];
   switch (r.what) {
-    case plan::Transfer::begin_write: ticket = host.spill->begin_write(address(slots, r.device), position(host, r.host), r.bytes); return;
-    case plan::Transfer::begin_read: ticket = host.spill->begin_read(position(host, r.host), address(slots, r.device), r.bytes); return;
+    case plan::Transfer::begin_write:
+      ticket = host.spill->begin_write(address(slots, r.device), position(host, r.host), r.bytes);
+      return;
+    case plan::Transfer::begin_read:
+      ticket = host.spill->begin_read(position(host, r.host), address(slots, r.device), r.bytes);
+      return;
     case plan::Transfer::end_write:
     case plan::Transfer::end_read: host.spill->wait(ticket);
   }
@@ -307,7 +354,8 @@ void run_one(const Code&, const RunTransfer& r, Slots slots, const Context& cont
 
 }  // namespace
 
-void run(const Code& code, std::byte* const* slots, const Context& context, const Observer* observer) {
+void run(const Code& code, std::byte* const* slots, const Context& context,
+         const Observer* observer) {
   for (std::size_t i = 0; i < code.instructions.size(); ++i) {
     std::visit([&](const auto& r) { run_one(code, r, slots, context); }, code.instructions[i]);
     if (observer != nullptr) (*observer)(i, slots);
@@ -316,7 +364,9 @@ void run(const Code& code, std::byte* const* slots, const Context& context, cons
 
 std::byte* address_of(const Code& code, Var root, std::byte* const* slots) {
   const plan::Place& p = code.memory.places[static_cast<std::size_t>(root)];
-  return p.region == plan::Region::none || code.schedule->on_host[static_cast<std::size_t>(root)] ? nullptr : address(slots, ref_of(*code.schedule, p));
+  return p.region == plan::Region::none || code.schedule->on_host[static_cast<std::size_t>(root)]
+             ? nullptr
+             : address(slots, ref_of(*code.schedule, p));
 }
 
 Ref ref_of(const plan::Schedule& s, const plan::Place& p, std::size_t more) {
@@ -325,7 +375,8 @@ Ref ref_of(const plan::Schedule& s, const plan::Place& p, std::size_t more) {
     case plan::Region::arena:
     case plan::Region::host: return {arena_slot, p.offset + more};
     case plan::Region::results: return {result_slot, p.offset + more};
-    case plan::Region::argument: return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
+    case plan::Region::argument:
+      return {static_cast<std::uint32_t>(first_argument_slot + p.offset), more};
     case plan::Region::own: break;
   }
   return {static_cast<std::uint32_t>(first_argument_slot + s.program->in.size() + p.offset), more};

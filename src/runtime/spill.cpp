@@ -1,16 +1,18 @@
 #include "runtime/spill.h"
 
-#include <cstring>
-#include <system_error>
-
 #include "base/error.h"
 #include "base/memory.h"
+
+#include <cstring>
+#include <system_error>
 
 namespace reprise {
 
 Spill::Spill(const std::string& directory, std::size_t bytes) {
-  if (directory.empty()) memory_ = allocate_buffer(bytes);
-  else file_ = std::make_unique<SpillFile>(directory, bytes);
+  if (directory.empty())
+    memory_ = allocate_buffer(bytes);
+  else
+    file_ = std::make_unique<SpillFile>(directory, bytes);
   try {
     thread_ = std::thread([this] { work(); });
   } catch (const std::system_error& e) {
@@ -78,9 +80,12 @@ void Spill::work() {
 std::optional<TransferFailure> Spill::carry_out(const Job& job) {
   if (file_ && job.from != nullptr) return file_->write(job.position, job.from, job.bytes);
   if (file_ && job.to != nullptr) return file_->read(job.position, job.to, job.bytes);
-  if (file_) file_->expect_read(job.position, job.bytes);
-  else if (job.from != nullptr) std::memcpy(memory_.get() + job.position, job.from, job.bytes);
-  else std::memcpy(job.to, memory_.get() + job.position, job.bytes);
+  if (file_)
+    file_->expect_read(job.position, job.bytes);
+  else if (job.from != nullptr)
+    std::memcpy(memory_.get() + job.position, job.from, job.bytes);
+  else
+    std::memcpy(job.to, memory_.get() + job.position, job.bytes);
   return std::nullopt;
 }
 

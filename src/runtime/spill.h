@@ -1,18 +1,18 @@
 // Where offloaded values of one run lie, and the thread that carries them there and back.
 #pragma once
 
+#include "runtime/spill_file.h"
+
 #include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <thread>
 
-#include "runtime/spill_file.h"
-
 namespace reprise {
 
-// Transfers are carried out one after the other, in the order in which they were begun. Memory handed to
-// one must be left alone until wait() has returned or the spill is gone.
+// Transfers are carried out one after the other, in the order in which they were begun. Memory
+// handed to one must be left alone until wait() has returned or the spill is gone.
 class Spill {
  public:
   using Ticket = std::uint64_t;
@@ -25,7 +25,8 @@ class Spill {
 
   Ticket begin_write(const std::byte* from, std::size_t position, std::size_t bytes);
   Ticket begin_read(std::size_t position, std::byte* to, std::size_t bytes);
-  void expect_read(std::size_t position, std::size_t bytes);  // a hint for values that are read soon
+  // a hint for values that are read soon
+  void expect_read(std::size_t position, std::size_t bytes);
   void wait(Ticket);  // throws RuntimeError when this transfer or one before it failed
 
  private:

@@ -1,5 +1,5 @@
-// A file for values that leave memory during one run. Nothing of it is left when it is closed or when
-// the process dies: it has no name.
+// A file for values that leave memory during one run. Nothing of it is left when it is closed or
+// when the process dies: it has no name.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,11 @@ class SpillFile {
   SpillFile& operator=(const SpillFile&) = delete;
 
   // What is read must be what was written at this position.
-  std::optional<TransferFailure> write(std::size_t position, const std::byte* from, std::size_t bytes);
+  std::optional<TransferFailure> write(std::size_t position, const std::byte* from,
+                                       std::size_t bytes);
   std::optional<TransferFailure> read(std::size_t position, std::byte* to, std::size_t bytes);
-  void expect_read(std::size_t position, std::size_t bytes);  // a hint: the system may fetch it from the disk now
+  // a hint: the system may fetch it from the disk now
+  void expect_read(std::size_t position, std::size_t bytes);
 
  private:
   void reserve(std::size_t bytes);

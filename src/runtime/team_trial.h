@@ -8,8 +8,8 @@
 
 namespace reprise {
 
-// Whether a team pays for small steps depends on how fast the caches of two cores reach each other, which no machine
-// tells: some steps are timed without it and some with it.
+// Whether a team pays for small steps depends on how fast the caches of two cores reach each other,
+// which no machine tells: some steps are timed without it and some with it.
 class TeamTrial {
  public:
   TeamTrial(Team* team, bool is_new) : team_(team), is_open_(team != nullptr && is_new) {}

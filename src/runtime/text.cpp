@@ -28,8 +28,8 @@ const char* transfer_text(plan::Transfer t) {
 namespace {
 
 std::string value_text(const Code& c, Var root) {
-  return to_string(c.schedule->types[static_cast<std::size_t>(root)]) + " v" + std::to_string(root) + " @ " +
-         place_text(c.memory.places[static_cast<std::size_t>(root)]);
+  return to_string(c.schedule->types[static_cast<std::size_t>(root)]) + " v" +
+         std::to_string(root) + " @ " + place_text(c.memory.places[static_cast<std::size_t>(root)]);
 }
 
 std::string operations(const plan::Kernel& k) {
@@ -50,12 +50,14 @@ struct Describe {
   std::string operator()(const plan::TransferStep& t) const { return transfer_text(t.what); }
   std::string operator()(const plan::RelayStep& r) const {
     std::string out = str("relay of ", r.slices, " slices [");
-    for (std::size_t i = 0; i < r.steps.size(); ++i) out += (i > 0 ? ", " : "") + std::visit(Describe{instruction}, r.steps[i].what);
+    for (std::size_t i = 0; i < r.steps.size(); ++i)
+      out += (i > 0 ? ", " : "") + std::visit(Describe{instruction}, r.steps[i].what);
     return out + "]";
   }
   std::string operator()(const plan::EvalStep& e) const {  // by what became of it
     if (std::holds_alternative<RunConv>(instruction)) return "convolution";
-    return std::holds_alternative<RunKernel>(instruction) ? str("kernel [", e.eqn->prim->name, "]") : str("evaluate ", e.eqn->prim->name);
+    return std::holds_alternative<RunKernel>(instruction) ? str("kernel [", e.eqn->prim->name, "]")
+                                                          : str("evaluate ", e.eqn->prim->name);
   }
 };
 
@@ -99,9 +101,11 @@ std::string step_text(const Code& c, std::size_t i) {
 
 std::string to_text(const Code& c) {
   const plan::MemoryPlan& m = c.memory;
-  std::string out = "arguments " + std::to_string(m.argument_bytes) + " bytes, results " + std::to_string(m.result_bytes + m.own_bytes) +
-                    ", arena " + std::to_string(m.arena_bytes) + ", peak " + std::to_string(m.peak());
-  if (m.host_bytes > 0) out += ", host " + std::to_string(m.host_bytes) + (m.host_on_disk ? " on disk" : " in memory");
+  std::string out = "arguments " + std::to_string(m.argument_bytes) + " bytes, results " +
+                    std::to_string(m.result_bytes + m.own_bytes) + ", arena " +
+                    std::to_string(m.arena_bytes) + ", peak " + std::to_string(m.peak());
+  if (m.host_bytes > 0)
+    out += ", host " + std::to_string(m.host_bytes) + (m.host_on_disk ? " on disk" : " in memory");
   out += '\n';
   append(out, c, "");
   return out;

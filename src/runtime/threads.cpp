@@ -54,14 +54,16 @@ void Team::share(std::int64_t n, void* context, Body body) noexcept {
     seat.end = (t + 1) * n / size_;
     seat.context = context;
     seat.body = body;
-    seat.has_offer = seat.begin < seat.end && seat.state.load(std::memory_order_acquire) == State::ready;
+    seat.has_offer =
+        seat.begin < seat.end && seat.state.load(std::memory_order_acquire) == State::ready;
     if (seat.has_offer) seat.state.store(State::offered, std::memory_order_release);
   }
   for (std::int64_t i = 0; i < n / size_; ++i) body(context, i, 0);
   for (std::int64_t t = 1; t < size_; ++t) settle(seats_[static_cast<std::size_t>(t - 1)]);
 }
 
-// Waits for what was taken; does what was not. Who did not come in time has to announce himself again.
+// Waits for what was taken; does what was not. Who did not come in time has to announce himself
+// again.
 void Team::settle(Seat& seat) noexcept {
   constexpr int turns_of_grace = 64;
   State state = seat.state.load(std::memory_order_acquire);
@@ -70,9 +72,11 @@ void Team::settle(Seat& seat) noexcept {
       codegen::pause();
       state = seat.state.load(std::memory_order_acquire);
     }
-    const bool was_taken = state != State::offered || !seat.state.compare_exchange_strong(state, State::away);
+    const bool was_taken =
+        state != State::offered || !seat.state.compare_exchange_strong(state, State::away);
     if (was_taken) {
-      for (codegen::Patience patience; seat.state.load(std::memory_order_acquire) != State::ready;) patience.wait();
+      for (codegen::Patience patience; seat.state.load(std::memory_order_acquire) != State::ready;)
+        patience.wait();
       return;
     }
   }

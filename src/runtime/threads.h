@@ -15,19 +15,22 @@ void set_num_threads(int n);
 
 // Threads that stay awake between many small pieces of work, such as the steps of a loop.
 //
-// Every thread has its own share of the items, always the same one, so that arrays cut alike stay in the cache of the
-// thread that works on them. A thread that the system holds up loses its share to the one who offers.
+// Every thread has its own share of the items, always the same one, so that arrays cut alike stay
+// in the cache of the thread that works on them. A thread that the system holds up loses its share
+// to the one who offers.
 class Team {
  public:
   // Calls work(context, team) on this thread, with up to `threads` - 1 others at hand meanwhile.
   static void gather(int threads, void* context, void (*work)(void* context, Team&)) noexcept;
 
-  // Calls body(context, i, thread) for i in [0, n); thread < the number gathered, 0 for the one who shares.
+  // Calls body(context, i, thread) for i in [0, n); thread < the number gathered, 0 for the one who
+  // shares.
   using Body = void (*)(void* context, std::int64_t i, std::int64_t thread);
   void share(std::int64_t n, void* context, Body body) noexcept;
   template <class F>
   void share(std::int64_t n, F& body) noexcept {
-    share(n, &body, [](void* f, std::int64_t i, std::int64_t thread) { (*static_cast<F*>(f))(i, thread); });
+    share(n, &body,
+          [](void* f, std::int64_t i, std::int64_t thread) { (*static_cast<F*>(f))(i, thread); });
   }
   // Sends the others away; from now on the one who shares does everything.
   void dismiss() noexcept;
@@ -43,7 +46,8 @@ class Team {
     bool has_offer = false;  // for the one who offers
   };
 
-  explicit Team(std::int64_t size) noexcept : seats_(size > 1 ? new Seat[static_cast<std::size_t>(size - 1)] : nullptr), size_(size) {}
+  explicit Team(std::int64_t size) noexcept
+      : seats_(size > 1 ? new Seat[static_cast<std::size_t>(size - 1)] : nullptr), size_(size) {}
   void serve(std::int64_t thread) noexcept;
   static void settle(Seat&) noexcept;
 

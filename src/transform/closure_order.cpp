@@ -5,7 +5,8 @@
 namespace reprise {
 namespace {
 
-// Values as nodes: a variable of the program is one, each reading of a closed-over variable another.
+// Values as nodes: a variable of the program is one, each reading of a closed-over variable
+// another.
 class Graph {
  public:
   Graph(const Program& p, const std::vector<bool>& is_closed_over)
@@ -36,8 +37,10 @@ class Graph {
       ready.pop_back();
       out.push_back(n);
       for (std::size_t parent : parents(n)) {
-        if (children[parent] == 1) ready.push_back(parent);
-        else --children[parent];
+        if (children[parent] == 1)
+          ready.push_back(parent);
+        else
+          --children[parent];
       }
     }
     std::reverse(out.begin(), out.end());
@@ -75,8 +78,8 @@ class Graph {
   }
 
   const std::vector<bool>& is_closed_over_;
-  std::vector<Var> var_;                          // per node
-  std::vector<std::size_t> parents_of_;           // per node: which list
+  std::vector<Var> var_;                           // per node
+  std::vector<std::size_t> parents_of_;            // per node: which list
   std::vector<std::vector<std::size_t>> parents_;  // per equation
   std::vector<std::size_t> ends_;
 };

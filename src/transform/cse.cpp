@@ -1,9 +1,9 @@
 #include "transform/cse.h"
 
-#include <unordered_map>
-
 #include "program/effects.h"
 #include "transform/rewrite.h"
+
+#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -11,7 +11,8 @@ namespace {
 std::size_t hash_of(const Equation& e) {
   std::size_t h = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
   for (const Atom& a : e.in) {
-    const auto part = a.is_var() ? static_cast<std::size_t>(a.var) : static_cast<std::size_t>(a.literal.natural);
+    const auto part =
+        a.is_var() ? static_cast<std::size_t>(a.var) : static_cast<std::size_t>(a.literal.natural);
     h = h * 1000003 + part;
   }
   return h;
@@ -40,7 +41,8 @@ Program cse(const Program& p) {
       if (same(it->second, now)) earlier = &it->second;
     }
     if (earlier != nullptr) {
-      for (std::size_t k = 0; k < e.out.size(); ++k) rewrite.replace(e.out[k], Atom::of(earlier->out[k]));
+      for (std::size_t k = 0; k < e.out.size(); ++k)
+        rewrite.replace(e.out[k], Atom::of(earlier->out[k]));
       continue;
     }
     seen.emplace(h, now);

@@ -45,7 +45,9 @@ DceProgram dce(const Program& p, const std::vector<bool>& wanted_outputs) {
   return result;
 }
 
-Program drop_dead(const Program& p) { return dce(p, std::vector<bool>(p.out.size(), true)).program; }
+Program drop_dead(const Program& p) {
+  return dce(p, std::vector<bool>(p.out.size(), true)).program;
+}
 
 Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)>& keep) {
   Program& p = live.program;
@@ -66,7 +68,8 @@ Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)
   return std::move(p);
 }
 
-Equation with_only(const Equation& e, const std::vector<bool>& operands, const std::vector<bool>& results) {
+Equation with_only(const Equation& e, const std::vector<bool>& operands,
+                   const std::vector<bool>& results) {
   Equation out = e;
   out.in.clear();
   out.out.clear();

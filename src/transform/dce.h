@@ -3,9 +3,9 @@
 //   dce:  p: a -> b, wanted outputs   =>   p': a -> wanted b,  which inputs p' still reads
 #pragma once
 
-#include <functional>
-
 #include "program/trace.h"
+
+#include <functional>
 
 namespace reprise {
 
@@ -22,7 +22,8 @@ Program drop_dead(const Program& p);
 Program keep_inputs(DceProgram live, const std::function<bool(std::size_t, bool)>& keep);
 
 // The equation with some of its operands and results; params as they were.
-Equation with_only(const Equation& e, const std::vector<bool>& operands, const std::vector<bool>& results);
+Equation with_only(const Equation& e, const std::vector<bool>& operands,
+                   const std::vector<bool>& results);
 
 // dce of a call's body, shared per (body, wanted), so that each body of a nest is walked once. A
 // body that has nothing dead is its own result: what was shrunk in a body is not walked again

@@ -1,12 +1,12 @@
 #include "transform/jvp.h"
 
-#include <algorithm>
-#include <unordered_map>
-
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "program/check.h"
 #include "transform/dce.h"
+
+#include <algorithm>
+#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -15,7 +15,11 @@ namespace {
 class DualWalk {
  public:
   DualWalk(const Program& p, bool linear, const LinearizeOptions& options)
-      : p_(p), linear_(linear), options_(options), value_(p.types.size()), tangent_(p.types.size()) {}
+      : p_(p),
+        linear_(linear),
+        options_(options),
+        value_(p.types.size()),
+        tangent_(p.types.size()) {}
 
   Duals run(const Arrays& primals, const Tangents& tangents) {
     for (std::size_t i = 0; i < p_.in.size(); ++i) {
@@ -58,7 +62,8 @@ class DualWalk {
       x.push_back(read(a));
       dx.push_back(a.is_var() ? tangent_[at(a.var)] : std::nullopt);
     }
-    const bool active = std::any_of(dx.begin(), dx.end(), [](const Tangent& t) { return t.has_value(); });
+    const bool active =
+        std::any_of(dx.begin(), dx.end(), [](const Tangent& t) { return t.has_value(); });
     Duals y = active ? differentiate(e, x, dx) : Duals{primal(e, x), Tangents(e.out.size())};
     for (std::size_t k = 0; k < e.out.size(); ++k) {
       value_[at(e.out[k])] = std::move(y.out[k]);
@@ -68,7 +73,8 @@ class DualWalk {
 
   Arrays primal(const Equation& e, const Arrays& x) const {
     // An enclosing transform must still see the operation: numbers stand in only for numbers.
-    const bool traced = std::any_of(x.begin(), x.end(), [](const Array& a) { return is_traced(a); });
+    const bool traced =
+        std::any_of(x.begin(), x.end(), [](const Array& a) { return is_traced(a); });
     if (options_.known != nullptr && !options_.known->empty() && !traced && !e.out.empty()) {
       Arrays y;
       for (Var v : e.out) {
@@ -191,7 +197,8 @@ Linearized linearize(const Program& p, const Arrays& primals, const std::vector<
     if (!options.differentiated[i]) d.tangents[i].reset();
   }
   for (std::size_t i = 0; i < options.instantiate.size(); ++i) {
-    if (options.instantiate[i] && !d.tangents[i]) d.tangents[i] = instantiate_zeros(d.out[i].type());
+    if (options.instantiate[i] && !d.tangents[i])
+      d.tangents[i] = instantiate_zeros(d.out[i].type());
   }
   Linearized result;
   result.out = std::move(d.out);
@@ -210,7 +217,8 @@ Linearized linearize(const Program& p, const Arrays& primals, const std::vector<
     result.residuals.push_back(traced.consts[i]);
     in.push_back(live.program.in[i]);
   }
-  in.insert(in.end(), live.program.in.begin() + static_cast<std::ptrdiff_t>(consts), live.program.in.end());
+  in.insert(in.end(), live.program.in.begin() + static_cast<std::ptrdiff_t>(consts),
+            live.program.in.end());
   live.program.in = std::move(in);
   live.program.num_consts = order.size();
   result.linear = std::make_shared<const Program>(std::move(live.program));
@@ -221,8 +229,8 @@ std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,
                                                            const std::vector<bool>& active,
                                                            const std::vector<bool>& instantiate,
                                                            const std::vector<bool>& may_forward) {
-  const std::string key = mask_key("linearize", active) + mask_key("/", instantiate) +
-                          mask_key("/", may_forward);
+  const std::string key =
+      mask_key("linearize", active) + mask_key("/", instantiate) + mask_key("/", may_forward);
   return derive<LinearizedProgram>(p, key, [&] {
     LinearizedProgram result;
     auto body = [&](const Arrays& primals) {
@@ -246,7 +254,8 @@ std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,
       result.nonzero = lin.nonzero;
       return out;
     };
-    Traced traced = trace(body, p.in_types(), {.transform = "linearize", .name = p.name, .body = true});
+    Traced traced =
+        trace(body, p.in_types(), {.transform = "linearize", .name = p.name, .body = true});
     DceProgram live = dce(*traced.program, std::vector<bool>(traced.program->out.size(), true));
     result.known = std::make_shared<const Program>(std::move(live.program));
     result.consts = std::move(traced.consts);

@@ -47,7 +47,7 @@ struct LinearizedProgram {
   Arrays consts;  // leading inputs of `known`: arrays that custom rules close over
   ProgramPtr linear;
   std::vector<bool> nonzero;
-  std::size_t extra_outputs = 0;                          // residuals that `known` returns
+  std::size_t extra_outputs = 0;                           // residuals that `known` returns
   std::vector<std::optional<std::size_t>> forwarded = {};  // per residual: the input it simply is
 };
 std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,

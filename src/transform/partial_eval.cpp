@@ -119,9 +119,11 @@ void Split::split_plain(const Equation& e) {
   }
 }
 
-// What has no result cannot be saved: it happens again, unless the policy would save it and an operand is missing.
+// What has no result cannot be saved: it happens again, unless the policy would save it and an
+// operand is missing.
 void Split::repeat_effect(const Equation& e, const SplitDecision& decision) {
-  const bool has_all = std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_available(a); });
+  const bool has_all =
+      std::all_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_available(a); });
   const bool is_saved = !std::holds_alternative<Repeat>(decision);
   if (!e.prim->effect.is_once && (has_all || !is_saved)) add_staged(e);
 }
@@ -206,8 +208,8 @@ PolicySplit Split::finish(const SplitOutputs& outputs) {
 }
 
 PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
-                   const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
-                   const SplitOutputs& outputs) {
+                  const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
+                  const SplitOutputs& outputs) {
   Split s(p, unknown_in, available_in, policy, mode);
   s.run();
   return s.finish(outputs);
@@ -261,7 +263,8 @@ SharedSplit split_body(const Program& body, const std::vector<bool>& unknown,
     for (std::size_t k = 0; k < outputs; ++k) {
       if (known.out[k].is_var()) output_at[known.out[k].var] = k;
     }
-    std::vector<Atom> out(known.out.begin(), known.out.begin() + static_cast<std::ptrdiff_t>(outputs));
+    std::vector<Atom> out(known.out.begin(),
+                          known.out.begin() + static_cast<std::ptrdiff_t>(outputs));
     for (std::size_t r = 0; r < result.split.residuals; ++r) {
       const Var v = known.out[outputs + r].var;
       if (const auto o = output_at.find(v); o != output_at.end()) {
@@ -277,7 +280,8 @@ SharedSplit split_body(const Program& body, const std::vector<bool>& unknown,
   result.known = std::make_shared<const Program>(std::move(known));
   // What was staged before stays as it is: else each level of a nest would make all below it anew.
   // Where something is known the parts are new, as JAX's are: sharing shows in printed programs.
-  const bool is_staged = result.split.known.out.empty() && same_structure(result.split.staged, body);
+  const bool is_staged =
+      result.split.known.out.empty() && same_structure(result.split.staged, body);
   if (!is_staged) result.staged = std::make_shared<const Program>(result.split.staged);
   return result;
 }
@@ -289,10 +293,12 @@ void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
   const Program& body = *whole;
   const std::vector<bool> unknown = s.unknown_mask(e.in), available = s.available_mask(e.in);
   const auto make = [&] { return split_body(body, unknown, available, s, options.forward); };
-  const std::string key = mask_key(s.mode() == SplitMode::once ? "once" : "split:" + s.policy().key, unknown) +
-                          mask_key("/", available);
+  const std::string key =
+      mask_key(s.mode() == SplitMode::once ? "once" : "split:" + s.policy().key, unknown) +
+      mask_key("/", available);
   const bool shared = s.mode() == SplitMode::once || !s.policy().key.empty();
-  const auto parts = shared ? derive<SharedSplit>(body, key, make) : std::make_shared<const SharedSplit>(make());
+  const auto parts =
+      shared ? derive<SharedSplit>(body, key, make) : std::make_shared<const SharedSplit>(make());
 
   Equation known = e, staged = e;
   known.params = e.params.with(options.body, parts->known);
@@ -341,7 +347,8 @@ void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
 
 std::shared_ptr<const Unzipped> unzip(const Program& p, const std::vector<bool>& is_linear) {
   return derive<Unzipped>(p, mask_key("unzip", is_linear), [&] {
-    const std::vector<bool> available = is_linear;  // the linear part sees known values as residuals only
+    // the linear part sees known values as residuals only
+    const std::vector<bool> available = is_linear;
     PolicySplit parts = split(p, is_linear, available, {}, SplitMode::once);
     Unzipped result;
     result.unknown_out = parts.unknown_out;
@@ -360,8 +367,8 @@ std::shared_ptr<const Unzipped> unzip(const Program& p, const std::vector<bool>&
     }
     // JAX evaluates the known side as it is: a call that is left with nothing to do still shows.
     parts.known.out = std::move(known_out);
-    result.linear = std::make_shared<const Program>(keep_inputs(
-        std::move(live), [&](std::size_t i, bool u) { return i >= residuals || u; }));
+    result.linear = std::make_shared<const Program>(
+        keep_inputs(std::move(live), [&](std::size_t i, bool u) { return i >= residuals || u; }));
     result.known = std::make_shared<const Program>(std::move(parts.known));
     return result;
   });

@@ -1,5 +1,5 @@
-// Splitting a program by what is known now and what comes later, with a policy that says which known
-// values the later part may keep and which it computes again.
+// Splitting a program by what is known now and what comes later, with a policy that says which
+// known values the later part may keep and which it computes again.
 //
 //   p: (a1, a2) -> (b1, b2),  a2 unknown
 //     =>  known:  a1 -> (b1, residuals)      staged: (residuals, a1, a2) -> b2
@@ -7,11 +7,11 @@
 // Every input is available to the staged part; it drops those it does not read.
 #pragma once
 
+#include "program/primitive.h"
+
 #include <functional>
 #include <string>
 #include <variant>
-
-#include "program/primitive.h"
 
 namespace reprise {
 
@@ -29,16 +29,18 @@ struct SplitPolicy {
   std::string key;  // equal keys decide alike; splits are shared per key, empty: not shared
 };
 
-// by_policy: as the policy says, bodies of calls included. once: nothing is repeated; what is known is
-// computed once, what the rest needs of it is saved, and a nested checkpoint follows its own policy.
+// by_policy: as the policy says, bodies of calls included. once: nothing is repeated; what is known
+// is computed once, what the rest needs of it is saved, and a nested checkpoint follows its own
+// policy.
 enum class SplitMode : std::uint8_t { by_policy, once };
 
 struct PolicySplit {
-  Program known;                      // inputs: the known ones; outputs: known outputs, residuals
-  Program staged;                     // inputs: residuals, then the available ones; outputs: available
+  Program known;  // inputs: the known ones; outputs: known outputs, residuals
+  // inputs: residuals, then the available ones; outputs: available
+  Program staged;
   std::size_t residuals = 0;
-  std::vector<bool> unknown_out;      // per output of p
-  std::vector<bool> available_out;    // per output of p: staged returns it
+  std::vector<bool> unknown_out;    // per output of p
+  std::vector<bool> available_out;  // per output of p: staged returns it
 };
 
 struct SplitOutputs {
@@ -49,8 +51,8 @@ struct SplitOutputs {
 // The state of one split, for the rules of calls.
 class Split {
  public:
-  Split(const Program& p, const std::vector<bool>& unknown_in, const std::vector<bool>& available_in,
-        SplitPolicy policy, SplitMode mode);
+  Split(const Program& p, const std::vector<bool>& unknown_in,
+        const std::vector<bool>& available_in, SplitPolicy policy, SplitMode mode);
 
   const Program& from() const { return p_; }
   const SplitPolicy& policy() const { return policy_; }
@@ -92,8 +94,8 @@ class Split {
 };
 
 PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
-                   const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
-                   const SplitOutputs& outputs = {});
+                  const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
+                  const SplitOutputs& outputs = {});
 // The same of a call's body, shared per (body, masks, policy): rules ask more than once, level for
 // level.
 std::shared_ptr<const PolicySplit> shared_split(const Program& body,
@@ -101,8 +103,8 @@ std::shared_ptr<const PolicySplit> shared_split(const Program& body,
                                                 const std::vector<bool>& available_in,
                                                 const SplitPolicy& policy, SplitMode mode,
                                                 const SplitOutputs& outputs = {});
-// The staged part returns only what is unknown. A known output that is a literal is available, too: the
-// branches of a cond would differ in the number of their outputs.
+// The staged part returns only what is unknown. A known output that is a literal is available, too:
+// the branches of a cond would differ in the number of their outputs.
 void drop_known_outputs(PolicySplit& parts);
 
 // Splits a call by splitting its body: the known call returns residuals, the staged one takes them.
@@ -111,8 +113,8 @@ struct CallSplitOptions {
   // A residual that is an operand or a result of the known call is not returned once more.
   bool forward = false;
   // Adjusts the params of both calls; given which operands are unknown and available.
-  void (*adjust)(const std::vector<bool>& unknown, const std::vector<bool>& available, Params& known,
-                 Params& staged) = nullptr;
+  void (*adjust)(const std::vector<bool>& unknown, const std::vector<bool>& available,
+                 Params& known, Params& staged) = nullptr;
 };
 void split_call(const Equation& e, Split& s, const CallSplitOptions& options);
 

@@ -32,8 +32,11 @@ Var Rewriter::fresh(const Type& t) { return program_.fresh(t); }
 
 std::vector<Atom> Rewriter::splice(const Program& body, const std::vector<Atom>& args, Phase call) {
   std::vector<Atom> inner(body.types.size());
-  auto read_inner = [&](const Atom& a) { return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a; };
-  for (std::size_t i = 0; i < body.in.size(); ++i) inner[static_cast<std::size_t>(body.in[i])] = args[i];
+  auto read_inner = [&](const Atom& a) {
+    return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a;
+  };
+  for (std::size_t i = 0; i < body.in.size(); ++i)
+    inner[static_cast<std::size_t>(body.in[i])] = args[i];
   for (const Equation& e : body.eqns) {
     Equation copy = e;
     copy.phase = inside(call, e.phase);
@@ -62,7 +65,8 @@ Params map_programs(const Params& params, const char* pass, Program (*f)(const P
   };
   Params out = params;
   for (const Param& param : params.items()) {
-    if (const auto* one = std::get_if<ProgramPtr>(&param.value)) out = out.with(param.key, mapped(*one));
+    if (const auto* one = std::get_if<ProgramPtr>(&param.value))
+      out = out.with(param.key, mapped(*one));
     if (const auto* several = std::get_if<Programs>(&param.value)) {
       Programs all;
       for (const ProgramPtr& p : *several) all.push_back(mapped(p));
@@ -145,7 +149,8 @@ Program map_bodies(const Program& p, const char* pass, Program (*f)(const Progra
   return out;
 }
 
-Program replace_by_formulas(const Program& p, const char* pass, Program (*pass_itself)(const Program&), Formula formula_of) {
+Program replace_by_formulas(const Program& p, const char* pass,
+                            Program (*pass_itself)(const Program&), Formula formula_of) {
   Rewriter rewrite(p);
   for (const Equation& e : p.eqns) {
     Equation now = e;
@@ -153,7 +158,8 @@ Program replace_by_formulas(const Program& p, const char* pass, Program (*pass_i
     now.params = map_programs(e.params, pass, pass_itself);
     Types in;
     for (const Atom& a : e.in) in.push_back(p.type(a));
-    const bool has_variables = std::any_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
+    const bool has_variables =
+        std::any_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
     const bool is_candidate = !e.in.empty() && e.out.size() == 1 && has_variables;
     const FlatFunction formula = is_candidate ? formula_of(e, in, p.type(e.out[0])) : nullptr;
     if (!formula) {

@@ -9,7 +9,7 @@ namespace reprise {
 class Rewriter {
  public:
   explicit Rewriter(const Program& p);
-  Atom read(const Atom&) const;           // what stands for this value now
+  Atom read(const Atom&) const;  // what stands for this value now
   void replace(Var v, const Atom& by) { now_[static_cast<std::size_t>(v)] = by; }
   std::vector<Atom> read_all(const std::vector<Atom>&) const;
   Var fresh(const Type& t);
@@ -41,10 +41,12 @@ Program open_calls(const Program&, const Opening&);
 // The program with the pass applied to the programs inside its equations, and to those only.
 Program map_bodies(const Program&, const char* pass, Program (*f)(const Program&));
 
-// What computes the only result of an equation instead, from operands that are all variables; null: nothing does.
+// What computes the only result of an equation instead, from operands that are all variables; null:
+// nothing does.
 using Formula = FlatFunction (*)(const Equation&, const Types& in, const Type& out);
 
 // The program, and those inside its equations, with equations replaced by their formulas.
-Program replace_by_formulas(const Program&, const char* pass, Program (*pass_itself)(const Program&), Formula);
+Program replace_by_formulas(const Program&, const char* pass,
+                            Program (*pass_itself)(const Program&), Formula);
 
 }  // namespace reprise

@@ -1,10 +1,10 @@
 #include "transform/simplify.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "ops/records.h"
 #include "transform/rewrite.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace reprise {
 namespace {
@@ -49,7 +49,8 @@ class Simplifier {
     const Equation* before = producer(e.in[0]);
     if (before == nullptr || before->prim != e.prim) return;
     if (e.prim == &transpose_p) {
-      const Ints &first = before->params.get<Ints>("permutation"), &second = e.params.get<Ints>("permutation");
+      const Ints &first = before->params.get<Ints>("permutation"),
+                 &second = e.params.get<Ints>("permutation");
       Ints both;
       for (std::int64_t d : second) both.push_back(first[static_cast<std::size_t>(d)]);
       e.params = e.params.with("permutation", both);
@@ -67,7 +68,8 @@ class Simplifier {
     };
     const Primitive* prim = e.prim;
     if (prim == &name_p || prim == &copy_p || prim == &stop_gradient_p) return e.in[0];
-    if ((prim == &convert_element_type_p || prim == &reshape_p) && same_type(e.in[0])) return e.in[0];
+    if ((prim == &convert_element_type_p || prim == &reshape_p) && same_type(e.in[0]))
+      return e.in[0];
     if (prim == &transpose_p && is_identity(e.params.get<Ints>("permutation"))) return e.in[0];
     if (prim == &integer_pow_p && e.params.get<std::int64_t>("y") == 1) return e.in[0];
     if (prim == &mul_p && is_literal(e.in[1], 1) && same_type(e.in[0])) return e.in[0];
@@ -90,8 +92,10 @@ class Simplifier {
 
   // A scalar computed from literals alone is a literal.
   std::optional<Atom> folded(const Equation& e, const Type& out) const {
-    const bool literals = std::none_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
-    if (e.prim->kind != Kind::elementwise || !literals || e.in.empty() || !out.shape.empty()) return std::nullopt;
+    const bool literals =
+        std::none_of(e.in.begin(), e.in.end(), [](const Atom& a) { return a.is_var(); });
+    if (e.prim->kind != Kind::elementwise || !literals || e.in.empty() || !out.shape.empty())
+      return std::nullopt;
     Arrays x;
     for (const Atom& a : e.in) x.push_back(make_number(a.literal));
     const Array value = e.prim->eval(x, e.params, {out})[0];

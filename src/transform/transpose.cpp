@@ -1,15 +1,16 @@
 #include "transform/transpose.h"
 
-#include <algorithm>
-
 #include "ops/lax.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
 
 class BackwardWalk {
  public:
-  BackwardWalk(const Program& p, Primals args) : p_(p), value_(p.types.size()), ct_(p.types.size()) {
+  BackwardWalk(const Program& p, Primals args)
+      : p_(p), value_(p.types.size()), ct_(p.types.size()) {
     for (std::size_t i = 0; i < p.in.size(); ++i) value_[at(p.in[i])] = std::move(args[i]);
     linear_.resize(p.types.size());
     for (Var v : p.in) linear_[at(v)] = !value_[at(v)].has_value();
@@ -69,7 +70,8 @@ class BackwardWalk {
   }
 
   // Walking backwards a residual is read for the last time by its first reader.
-  std::vector<std::vector<Var>> last_reads_backward(const std::vector<const Equation*>& linear) const {
+  std::vector<std::vector<Var>> last_reads_backward(
+      const std::vector<const Equation*>& linear) const {
     std::vector<std::vector<Var>> reads(linear.size());
     std::vector<bool> seen(p_.types.size());
     for (std::size_t i = 0; i < linear.size(); ++i) {
@@ -148,7 +150,8 @@ std::shared_ptr<const TransposedProgram> transposed_program(const Program& linea
       std::size_t input = 0;
       for (std::size_t k = 0; k < back.size(); ++k, ++input) {
         while (!is_linear[input]) ++input;
-        if (!back[k] && k < instantiate.size() && instantiate[k]) back[k] = lax::zeros(inputs[input]);
+        if (!back[k] && k < instantiate.size() && instantiate[k])
+          back[k] = lax::zeros(inputs[input]);
         result.nonzero.push_back(back[k].has_value());
         if (back[k]) out.push_back(*back[k]);
       }

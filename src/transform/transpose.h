@@ -20,9 +20,8 @@ struct TransposedProgram {
   Arrays consts;
   std::vector<bool> nonzero;  // per linear input
 };
-std::shared_ptr<const TransposedProgram> transposed_program(const Program& linear,
-                                                            const std::vector<bool>& is_linear,
-                                                            const std::vector<bool>& given,
-                                                            const std::vector<bool>& instantiate = {});
+std::shared_ptr<const TransposedProgram> transposed_program(
+    const Program& linear, const std::vector<bool>& is_linear, const std::vector<bool>& given,
+    const std::vector<bool>& instantiate = {});
 
 }  // namespace reprise

@@ -1,12 +1,12 @@
 #include "transform/value_numbers.h"
 
+#include "base/dtype.h"
+#include "ops/records.h"
+
 #include <cstring>
 #include <map>
 #include <optional>
 #include <unordered_map>
-
-#include "base/dtype.h"
-#include "ops/records.h"
 
 namespace reprise {
 namespace {
@@ -81,9 +81,11 @@ class Numbering {
   // The numbers of results that are operands, or parts of an operand, under another name.
   std::optional<Numbers> moved_only(const Equation& e, const Numbers& in) const {
     const Primitive* prim = e.prim;
-    if (prim == &name_p || prim == &copy_p || prim == &stop_gradient_p || prim == &device_put_p) return in;
+    if (prim == &name_p || prim == &copy_p || prim == &stop_gradient_p || prim == &device_put_p)
+      return in;
     if (prim == &reduce_precision_p && keeps_all_bits(e.params, p_.type(e.in[0]).dtype)) return in;
-    if (prim == &convert_element_type_p && p_.type(e.in[0]).dtype == p_.type(e.out[0]).dtype) return in;
+    if (prim == &convert_element_type_p && p_.type(e.in[0]).dtype == p_.type(e.out[0]).dtype)
+      return in;
     if (prim == &unstack_p) {
       const auto it = stacks_.find(in[0]);
       if (it == stacks_.end() || it->second->equation->params != e.params) return std::nullopt;
@@ -118,6 +120,8 @@ class Numbering {
 
 }  // namespace
 
-ValueNumbers value_numbers(const Program& p, const Arrays& consts) { return Numbering(p, consts).run(); }
+ValueNumbers value_numbers(const Program& p, const Arrays& consts) {
+  return Numbering(p, consts).run();
+}
 
 }  // namespace reprise

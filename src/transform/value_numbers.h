@@ -2,13 +2,13 @@
 //
 //   { a. let b = sin a; c = name b; d = sin c; e = sin b in (d, e) }   numbers   b c: 1   d e: 2
 //
-// Two variables with one number are equal bit for bit in every run of the program, if its operations
-// are functions of their operands. The second one is a recomputation of the first.
+// Two variables with one number are equal bit for bit in every run of the program, if its
+// operations are functions of their operands. The second one is a recomputation of the first.
 #pragma once
 
-#include <vector>
-
 #include "program/program.h"
+
+#include <vector>
 
 namespace reprise {
 
@@ -19,9 +19,10 @@ struct ValueNumbers {
 };
 
 // Labels, copies, moves between memories and rounding to the own precision keep the number of their
-// operand; taking apart what was stacked gives the numbers of the parts. Literals are equal by value,
-// and so are constants whose values are given. An equation that holds programs is equal to another
-// one only if it holds the same objects: make a straight line first (remat/straight_line.h).
+// operand; taking apart what was stacked gives the numbers of the parts. Literals are equal by
+// value, and so are constants whose values are given. An equation that holds programs is equal to
+// another one only if it holds the same objects: make a straight line first
+// (remat/straight_line.h).
 ValueNumbers value_numbers(const Program& p, const Arrays& consts = {});
 
 }  // namespace reprise

@@ -1,8 +1,8 @@
 #include "transform/vmap.h"
 
-#include <algorithm>
-
 #include "ops/lax.h"
+
+#include <algorithm>
 
 namespace reprise {
 
@@ -33,7 +33,8 @@ Batched vmap(const Program& p, const Arrays& args, const Axes& axes, std::int64_
       x.push_back(a.is_var() ? value[at(a.var)] : make_number(a.literal));
       x_axes.push_back(a.is_var() ? axis[at(a.var)] : std::nullopt);
     }
-    const bool mapped = std::any_of(x_axes.begin(), x_axes.end(), [](const Axis& m) { return m.has_value(); });
+    const bool mapped =
+        std::any_of(x_axes.begin(), x_axes.end(), [](const Axis& m) { return m.has_value(); });
     if (mapped && !e.prim->batch) no_such_rule(*e.prim, "batching");
     Batched y = mapped ? e.prim->batch(*e.prim, x, x_axes, n, e.params)
                        : Batched{e.prim->bind(x, e.params), Axes(e.out.size())};

@@ -1,6 +1,5 @@
 // Dict: places that outlive temporaries, reading that makes nothing.
 #include "error_text.h"
-
 #include <reprise/nn.h>
 #include <reprise/reprise.h>
 
@@ -38,9 +37,11 @@ TEST_CASE("reading a key that is not there makes nothing and names the nearest")
   const std::string text = message<rp::TypeError>([&] { return Array(d["parms"]["kernel"]); });
   CHECK_MENTIONS(text, "no such key, got 'parms' where the keys are 'params', 'step'");
   CHECK_MENTIONS(text, "hint: the nearest key is 'params'");
-  CHECK_MENTIONS(message<rp::TypeError>([&] { return d["params"]["kernl"].array(); }), "the nearest key is 'kernel'");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { return d["params"]["kernl"].array(); }),
+                 "the nearest key is 'kernel'");
   CHECK_MENTIONS(message<rp::TypeError>([&] { return d["other"].dict(); }), "got 'other'");
-  CHECK_MENTIONS(message<rp::TypeError>([] { return rp::Dict()["x"].array(); }), "got 'x' where there are no keys");
+  CHECK_MENTIONS(message<rp::TypeError>([] { return rp::Dict()["x"].array(); }),
+                 "got 'x' where there are no keys");
   CHECK(d.size() == 2);
   CHECK(d.dict("params").size() == 2);
   d["new"];
@@ -70,5 +71,6 @@ TEST_CASE("assigning an entry writes what stands there") {
   CHECK(part.size() == 2);
   CHECK(&d.nested("copy") == &d.nested("copy"));
   CHECK(d.nested("fresh").size() == 0);
-  CHECK_MENTIONS(message<rp::TypeError>([&] { d["step"]["x"] = Array(1); }), "the entry is not a dict, got key 'step'");
+  CHECK_MENTIONS(message<rp::TypeError>([&] { d["step"]["x"] = Array(1); }),
+                 "the entry is not a dict, got key 'step'");
 }

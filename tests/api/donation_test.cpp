@@ -35,7 +35,8 @@ TEST_CASE("a moved argument's memory becomes the result's, with the same numbers
   const auto step = rp::jit(descend, {.donate_argnums = {0}});
   const auto plain = rp::jit(descend);
   const Array x = filled({64, 256}, -0.5f);
-  Params p{filled({256, 256}, 0.f), filled({256}, 1.f)}, q{filled({256, 256}, 0.f), filled({256}, 1.f)};
+  Params p{filled({256, 256}, 0.f), filled({256}, 1.f)},
+      q{filled({256, 256}, 0.f), filled({256}, 1.f)};
   for (int i = 0; i < 5; ++i) {
     const float *w = address(p.w), *b = address(p.b);
     p = step(std::move(p), x);
@@ -70,7 +71,8 @@ TEST_CASE("an array that someone else holds never changes") {
   CHECK(memory.copied_donations == 4);
   std::ostringstream text;
   text << memory;
-  CHECK(text.str().find("outputs in donated arguments 16640, donated arguments copied so far 4") != std::string::npos);
+  CHECK(text.str().find("outputs in donated arguments 16640, donated arguments copied so far 4") !=
+        std::string::npos);
 }
 
 TEST_CASE("results of one run are donated one by one") {
@@ -99,7 +101,9 @@ TEST_CASE("memory of the user is not overwritten") {
 
 TEST_CASE("an argument is taken over only when it has been read for the last time") {
   const Array x = filled({40, 40}, 0.f), y = filled({40, 40}, 1.f);
-  const auto both = [](Array a, Array b) { return std::pair{rp::matmul(a, b), rp::sin(a) + rp::transpose(b)}; };
+  const auto both = [](Array a, Array b) {
+    return std::pair{rp::matmul(a, b), rp::sin(a) + rp::transpose(b)};
+  };
   const auto expected = rp::jit(both)(x, y);
   const auto f = rp::jit(both, {.donate_argnums = {0, 1}});
   for (int i = 0; i < 3; ++i) {
@@ -128,7 +132,10 @@ TEST_CASE("functions of const references and compiled functions take donations")
 
 TEST_CASE("donate_argnums must be numbers of arguments") {
   const auto f = rp::jit([](Array a, Array b) { return a + b; }, {.donate_argnums = {2}});
-  CHECK_THROWS_WITH_AS(f(1.f, 2.f), doctest::Contains("jit: donate_argnums must be numbers of arguments, got 2 for 2 arguments"), rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      f(1.f, 2.f),
+      doctest::Contains("jit: donate_argnums must be numbers of arguments, got 2 for 2 arguments"),
+      rp::TypeError);
   const auto g = rp::jit([](Array a, Array b) { return a + b; }, {.donate_argnums = {-3}});
   CHECK_THROWS_AS(g(1.f, 2.f), rp::TypeError);
 }

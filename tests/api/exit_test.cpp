@@ -1,7 +1,8 @@
 // Programs end in many ways: what the library needs is there until the very end.
+#include <reprise/reprise.h>
+
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <reprise/reprise.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

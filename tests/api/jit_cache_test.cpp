@@ -18,8 +18,10 @@ enum Small : unsigned char { first = 1 };
 
 template <class Tag>
 Array tagged(Array x, Tag) {
-  if constexpr (std::is_same_v<Tag, Sine> || std::is_same_v<Tag, std::vector<Sine>>) return rp::sin(x);
-  else return rp::cos(x);
+  if constexpr (std::is_same_v<Tag, Sine> || std::is_same_v<Tag, std::vector<Sine>>)
+    return rp::sin(x);
+  else
+    return rp::cos(x);
 }
 Array chosen(Array x, Scale s) { return x * (s == Scale::two ? 2.0 : 1.0); }
 Array chosen(Array x, Shift s) { return x + (s == Shift::two ? 20.0 : 10.0); }
@@ -77,7 +79,9 @@ TEST_CASE("lists of numbers are told apart although their bytes look like bracke
   const float z = float_of("zzzz");
   CHECK(f(1.0, Floats{z, float_of(")(ab")}, Floats{z}).item<double>() == 201);
   CHECK(f(1.0, Floats{z}, Floats{float_of("ab)("), z}).item<double>() == 102);
-  auto g = rp::jit([](Array x, std::vector<std::string> names) { return x * static_cast<double>(names.size()); });
+  auto g = rp::jit([](Array x, std::vector<std::string> names) {
+    return x * static_cast<double>(names.size());
+  });
   CHECK(g(1.0, {"a", "b"}).item<double>() == 2);
   CHECK(g(1.0, {"a1:b"}).item<double>() == 1);
   CHECK(g(1.0, {"", ""}).item<double>() == 2);
@@ -121,7 +125,9 @@ TEST_CASE("truth values in a vector, missing values and missing text are static 
   CHECK(depth(1.0, Maybe()).item<double>() == 0);
   CHECK(depth(1.0, Maybe(std::in_place)).item<double>() == 1);
   CHECK(depth(1.0, Maybe(7)).item<double>() == 2);
-  auto named = rp::jit([](Array y, const char* name) { return y * (name == nullptr ? 0.0 : *name == 0 ? 1.0 : 2.0); });
+  auto named = rp::jit([](Array y, const char* name) {
+    return y * (name == nullptr ? 0.0 : *name == 0 ? 1.0 : 2.0);
+  });
   CHECK(named(1.0, nullptr).item<double>() == 0);
   CHECK(named(1.0, "").item<double>() == 1);
 }
@@ -129,7 +135,8 @@ TEST_CASE("truth values in a vector, missing values and missing text are static 
 TEST_CASE("Dicts differ by keys and by where the arrays stand") {
   auto f = rp::jit([](rp::Dict d) {
     const auto& [key, node] = *d.items().begin();
-    return rp::tree_leaves(d)[0] + 10.0 * static_cast<double>(key.size()) + static_cast<double>(node.index());
+    return rp::tree_leaves(d)[0] + 10.0 * static_cast<double>(key.size()) +
+           static_cast<double>(node.index());
   });
   rp::Dict flat, deep, quoted;
   flat["a"] = Array(0.0);
@@ -142,7 +149,8 @@ TEST_CASE("Dicts differ by keys and by where the arrays stand") {
 
 TEST_CASE("static arrays are keys by type and elements") {
   auto f = rp::jit(rp::static_argnums<1>([](Array x, Array table) {
-    return x * static_cast<double>(table.to_vector<double>()[0]) + static_cast<double>(table.ndim());
+    return x * static_cast<double>(table.to_vector<double>()[0]) +
+           static_cast<double>(table.ndim());
   }));
   CHECK(f(1.0, rp::array({2.0})).item<double>() == 3);
   CHECK(f(1.0, rp::array({3.0})).item<double>() == 4);

@@ -146,14 +146,17 @@ TEST_CASE("a number is not available inside jit, and the message says what depen
 TEST_CASE("a function traced for very many static values says so once") {
   std::ostringstream said;
   std::streambuf* const before = std::cerr.rdbuf(said.rdbuf());
-  const auto scaled = rp::jit([](Array x, int n) { return x * static_cast<float>(n); }, {.name = "scaled"});
+  const auto scaled =
+      rp::jit([](Array x, int n) { return x * static_cast<float>(n); }, {.name = "scaled"});
   for (int n = 0; n < 64; ++n) scaled(rp::ones({2}), n);
-  for (std::int64_t n = 1; n < 60; ++n) scaled(rp::ones({n}), 1);  // other types are other programs anyway
+  // other types are other programs anyway
+  for (std::int64_t n = 1; n < 60; ++n) scaled(rp::ones({n}), 1);
   CHECK(said.str() == "");
   for (int n = 64; n < 80; ++n) scaled(rp::ones({2}), n);
   std::cerr.rdbuf(before);
   CHECK(said.str() ==
-        "reprise: warning: jit: scaled has been traced for more than 64 different static values with arguments of the same types, "
+        "reprise: warning: jit: scaled has been traced for more than 64 different static values "
+        "with arguments of the same types, "
         "each becomes a program of its own; pass what changes from call to call as an Array\n");
 }
 
@@ -166,7 +169,8 @@ TEST_CASE("a function traced for very many shapes says so once") {
   for (std::int64_t n = 65; n < 80; ++n) doubled.lower(rp::zeros({n}));
   std::cerr.rdbuf(before);
   CHECK(said.str() ==
-        "reprise: warning: jit: doubled has been traced for more than 64 different shapes or dtypes of its arguments, each "
+        "reprise: warning: jit: doubled has been traced for more than 64 different shapes or "
+        "dtypes of its arguments, each "
         "becomes a program of its own; pad them to a few sizes\n");
 }
 

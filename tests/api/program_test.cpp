@@ -100,11 +100,14 @@ TEST_CASE("dce_jaxpr keeps what the wanted outputs need and says which arguments
   };
   const Array x = rp::array({0.1, 0.2}), y = rp::array({0.3, 0.4}), z = rp::array({0.5, 0.6});
   const rp::Jaxpr p = rp::make_jaxpr(two)(x, y, z);
-  const rp::LiveJaxpr first = rp::dce_jaxpr(p, {true, false}), second = rp::dce_jaxpr(p, {false, true});
+  const rp::LiveJaxpr first = rp::dce_jaxpr(p, {true, false}),
+                      second = rp::dce_jaxpr(p, {false, true});
   CHECK(first.used_args == std::vector<bool>{true, false, false});
   CHECK(second.used_args == std::vector<bool>{false, true, true});
   CHECK(numbers(first.jaxpr.eval({x})[0]) == numbers(two(x, y, z).first));
   CHECK(numbers(second.jaxpr.eval({y, z})[0]) == numbers(two(x, y, z).second));
-  CHECK_THROWS_WITH_AS(rp::dce_jaxpr(p, {true}), doctest::Contains("dce_jaxpr: one flag for each output is needed, got 1 for 2"),
-                       rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      rp::dce_jaxpr(p, {true}),
+      doctest::Contains("dce_jaxpr: one flag for each output is needed, got 1 for 2"),
+      rp::TypeError);
 }

@@ -151,7 +151,8 @@ void check(const ConvSpec& s, const Convolution& convolution) {
   });
   CHECK(worst < 1e-4);
 }
-// As this machine does it, and by our own products, as machines do that the library has no code for.
+// As this machine does it, and by our own products, as machines do that the library has no code
+// for.
 void check(const ConvSpec& s, int threads = 2) {
   check(s, *make_convolution(s, threads));
   if (result_is_empty(s) || sum_is_empty(s)) return;

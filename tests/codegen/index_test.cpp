@@ -1,19 +1,21 @@
-// Code of gathers and scatters for another machine; tests/runtime/index_test.cpp runs it on this one.
-#include <doctest/doctest.h>
-#include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
-
+// Code of gathers and scatters for another machine; tests/runtime/index_test.cpp runs it on this
+// one.
 #include "codegen/equation_code.h"
 #include "codegen/other_machine.h"
 #include "program/trace.h"
 #include "runtime/index_cases.h"
 
+#include <doctest/doctest.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
 namespace reprise {
 namespace {
 
 // Adds the code of every equation that has its own; their number.
-std::size_t emit_equations(llvm::Module& module, const Program& program, const codegen::VectorTarget& target) {
+std::size_t emit_equations(llvm::Module& module, const Program& program,
+                           const codegen::VectorTarget& target) {
   static std::size_t serial = 0;
   std::size_t count = 0;
   for (const Equation& e : program.eqns) {
@@ -35,19 +37,23 @@ std::size_t emit_cases(llvm::Module& module, const codegen::VectorTarget& target
     const lax::GatherDimensionNumbers& n = c.numbers;
     const auto both = [&](Array x, Array i, Array u) {
       const Array y = lax::gather(x, i, n, c.sizes, {.mode = lax::GatherScatterMode::fill_or_drop});
-      return lax::scatter_add(x, i, y + u, {n.offset_dims, n.collapsed_slice_dims, n.start_index_map, n.operand_batching_dims,
-                                            n.start_indices_batching_dims});
+      return lax::scatter_add(x, i, y + u,
+                              {n.offset_dims, n.collapsed_slice_dims, n.start_index_map,
+                               n.operand_batching_dims, n.start_indices_batching_dims});
     };
     for (Dtype d : {int8, bfloat16, float32, float64}) {
-      const auto traced = make_jaxpr(both)(random_elements(random, c.operand, d), random_indices(random, c, int32),
-                                           random_elements(random, windows_of(c), d));
+      const auto traced =
+          make_jaxpr(both)(random_elements(random, c.operand, d), random_indices(random, c, int32),
+                           random_elements(random, windows_of(c), d));
       count += emit_equations(module, *traced.program(), target);
     }
   }
   return count;
 }
 
-TEST_CASE("code of gathers and scatters is well formed for every width of vectors, and compiles for aarch64") {
+TEST_CASE(
+    "code of gathers and scatters is well formed for every width of vectors, and compiles for "
+    "aarch64") {
   for (unsigned bytes : {16u, 32u, 64u}) {
     llvm::LLVMContext context;
     llvm::Module module("index", context);

@@ -1,7 +1,8 @@
 // Memory that ends while code is made is an error of ours, wherever it ends.
-#include <doctest/doctest.h>
+#include "sanitized.h"
 #include <reprise/reprise.h>
 
+#include <doctest/doctest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,8 +10,6 @@
 #include <cstdio>
 #include <fstream>
 #include <new>
-
-#include "sanitized.h"
 
 namespace rp = reprise;
 using rp::Array;

@@ -304,7 +304,8 @@ TEST_CASE("halves are widened where the processor does not multiply them") {
   };
   for (const Dtype half : {Dtype::bf16, Dtype::f16}) {
     for (const Dtype result : {half, Dtype::f32}) {
-      for (const Sizes z : {Sizes{40, 33, 70}, Sizes{1, 300, 513}, Sizes{300, 1, 256}, Sizes{265, 270, 30}}) {
+      for (const Sizes z :
+           {Sizes{40, 33, 70}, Sizes{1, 300, 513}, Sizes{300, 1, 256}, Sizes{265, 270, 30}}) {
         for (const char* orders : {"nnn", "ntn", "ttn", "nnt"}) {
           MatmulSpec s = dense({2}, z.m, z.n, z.k, orders);
           s.dtype = half;

@@ -13,7 +13,8 @@
 #include <optional>
 #include <string>
 
-// The size of the module as an object file for aarch64; nullopt: this LLVM knows its own machine only.
+// The size of the module as an object file for aarch64; nullopt: this LLVM knows its own machine
+// only.
 inline std::optional<std::size_t> aarch64_object_size(llvm::Module& module) {
   llvm::InitializeAllTargetInfos();
   llvm::InitializeAllTargets();
@@ -23,13 +24,15 @@ inline std::optional<std::size_t> aarch64_object_size(llvm::Module& module) {
   std::string error;
   const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (target == nullptr) return std::nullopt;
-  const std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(triple, "generic", "", {}, llvm::Reloc::PIC_));
+  const std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, "generic", "", {}, llvm::Reloc::PIC_));
   module.setTargetTriple(triple);
   module.setDataLayout(machine->createDataLayout());
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream out(object);
   llvm::legacy::PassManager passes;
-  REQUIRE_FALSE(machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile));
+  REQUIRE_FALSE(
+      machine->addPassesToEmitFile(passes, out, nullptr, llvm::CodeGenFileType::ObjectFile));
   passes.run(module);
   return object.size();
 }

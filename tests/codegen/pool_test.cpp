@@ -46,7 +46,8 @@ TEST_CASE("no two who work at once have the same number") {
 TEST_CASE("what is written inside is seen after and before") {
   std::vector<double> x(1000);
   for (int round = 0; round < 50; ++round) {
-    share_items(4, 1000, [&](std::int64_t, std::int64_t i) { x[static_cast<std::size_t>(i)] += 1; });
+    share_items(4, 1000,
+                [&](std::int64_t, std::int64_t i) { x[static_cast<std::size_t>(i)] += 1; });
     x[0] += 1;
   }
   CHECK(x[0] == 100);
@@ -119,7 +120,8 @@ TEST_CASE("who has nothing to do sleeps") {
   CHECK(looks < 500);
 }
 
-#if !defined(__SANITIZE_THREAD__)  // the thread sanitizer does not follow forks of threaded programs
+// the thread sanitizer does not follow forks of threaded programs
+#if !defined(__SANITIZE_THREAD__)
 TEST_CASE("the child of a fork has threads of its own") {
   std::atomic<std::int64_t> total{0};
   const auto add = [&](std::int64_t, std::int64_t i) { total += i; };

@@ -1,5 +1,7 @@
 #include "codegen/tiled_dot.h"
 
+#include "base/memory.h"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <functional>
 #include <limits>
 #include <random>
-
-#include "base/memory.h"
 
 using namespace reprise;
 using namespace reprise::codegen;
@@ -45,7 +45,8 @@ void check_against_sums(const MatmulSpec& s, std::mt19937& engine) {
   b_dims.insert(b_dims.end(), {s.k, s.n});
   c_dims.insert(c_dims.end(), {s.m, s.n});
   std::uniform_int_distribution<int> draw(-8, 8);  // sums are exact
-  std::vector<T> a(extent(a_dims, s.a_strides)), b(extent(b_dims, s.b_strides)), c(extent(c_dims, s.c_strides), T(99));
+  std::vector<T> a(extent(a_dims, s.a_strides)), b(extent(b_dims, s.b_strides)),
+      c(extent(c_dims, s.c_strides), T(99));
   for (T& x : a) x = static_cast<T>(draw(engine));
   for (T& x : b) x = static_cast<T>(draw(engine));
   std::vector<T> expected = c;
@@ -56,17 +57,21 @@ void check_against_sums(const MatmulSpec& s, std::mt19937& engine) {
       for (std::int64_t j = 0; j < s.n; ++j) {
         T sum = s.accumulate ? T(99) : T(0);
         for (std::int64_t k = 0; k < s.k; ++k) {
-          const std::int64_t at_a = (r ? p * s.a_strides[0] : 0) + i * s.a_strides[r] + k * s.a_strides[r + 1];
-          const std::int64_t at_b = (r ? p * s.b_strides[0] : 0) + k * s.b_strides[r] + j * s.b_strides[r + 1];
+          const std::int64_t at_a =
+              (r ? p * s.a_strides[0] : 0) + i * s.a_strides[r] + k * s.a_strides[r + 1];
+          const std::int64_t at_b =
+              (r ? p * s.b_strides[0] : 0) + k * s.b_strides[r] + j * s.b_strides[r + 1];
           sum += a[static_cast<std::size_t>(at_a)] * b[static_cast<std::size_t>(at_b)];
         }
-        expected[static_cast<std::size_t>((r ? p * s.c_strides[0] : 0) + i * s.c_strides[r] + j * s.c_strides[r + 1])] = sum;
+        expected[static_cast<std::size_t>((r ? p * s.c_strides[0] : 0) + i * s.c_strides[r] +
+                                          j * s.c_strides[r + 1])] = sum;
       }
     }
   }
   const auto dot = make_tiled_dot(s);
   std::vector<std::byte> scratch(dot->scratch_bytes() + 64);
-  auto* aligned = reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+  auto* aligned = reinterpret_cast<std::byte*>(
+      (reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
   REQUIRE(dot->run(a.data(), b.data(), nullptr, c.data(), aligned));
   INFO("m=", s.m, " n=", s.n, " k=", s.k);
   CHECK(c == expected);
@@ -96,29 +101,36 @@ TEST_CASE("tiled products of any shape and any strides are the sums, and write n
     s.c_strides = random_strides(dims, engine, gap);
     if (!can_tile(s)) continue;
     ++checked;
-    if (s.dtype == Dtype::f32) check_against_sums<float>(s, engine);
-    else check_against_sums<double>(s, engine);
+    if (s.dtype == Dtype::f32)
+      check_against_sums<float>(s, engine);
+    else
+      check_against_sums<double>(s, engine);
   }
   CHECK(checked > 300);
 }
 
-// With NaN in one more column of b no zero is passed over: the other columns tell what the bits must be.
+// With NaN in one more column of b no zero is passed over: the other columns tell what the bits
+// must be.
 template <class T>
-void check_zeros(MatmulSpec s, const std::function<bool(std::int64_t i, std::int64_t k)>& is_zero, bool is_transposed) {
+void check_zeros(MatmulSpec s, const std::function<bool(std::int64_t i, std::int64_t k)>& is_zero,
+                 bool is_transposed) {
   std::mt19937 engine(11);
   std::normal_distribution<double> draw;
   s.a_strides = is_transposed ? Ints{1, s.m} : Ints{s.k, 1};
   s.b_strides = {s.n + 1, 1};
   s.c_strides = {s.n + 1, 1};
-  std::vector<T> a(static_cast<std::size_t>(s.m * s.k)), b(static_cast<std::size_t>(s.k * (s.n + 1))), c(static_cast<std::size_t>(s.m * (s.n + 1)));
+  std::vector<T> a(static_cast<std::size_t>(s.m * s.k)),
+      b(static_cast<std::size_t>(s.k * (s.n + 1))), c(static_cast<std::size_t>(s.m * (s.n + 1)));
   for (std::int64_t i = 0; i < s.m; ++i) {
     for (std::int64_t k = 0; k < s.k; ++k) {
       const T zero = (i + k) % 3 == 0 ? T(-0.0) : T(0);
-      a[static_cast<std::size_t>(i * s.a_strides[0] + k * s.a_strides[1])] = is_zero(i, k) ? zero : static_cast<T>(draw(engine));
+      a[static_cast<std::size_t>(i * s.a_strides[0] + k * s.a_strides[1])] =
+          is_zero(i, k) ? zero : static_cast<T>(draw(engine));
     }
   }
   for (T& x : b) x = static_cast<T>(draw(engine));
-  for (std::size_t i = 0; i < c.size(); ++i) c[i] = i % 2 == 0 ? T(-0.0) : static_cast<T>(draw(engine));
+  for (std::size_t i = 0; i < c.size(); ++i)
+    c[i] = i % 2 == 0 ? T(-0.0) : static_cast<T>(draw(engine));
   const auto product = [&](std::int64_t columns, const std::vector<T>& right) {
     MatmulSpec wanted = s;
     wanted.n = columns;
@@ -129,7 +141,9 @@ void check_zeros(MatmulSpec s, const std::function<bool(std::int64_t i, std::int
     return out;
   };
   std::vector<T> with_nan = b;
-  for (std::int64_t k = 0; k < s.k; ++k) with_nan[static_cast<std::size_t>((k + 1) * (s.n + 1) - 1)] = std::numeric_limits<T>::quiet_NaN();
+  for (std::int64_t k = 0; k < s.k; ++k)
+    with_nan[static_cast<std::size_t>((k + 1) * (s.n + 1) - 1)] =
+        std::numeric_limits<T>::quiet_NaN();
   const std::vector<T> got = product(s.n, b), expected = product(s.n + 1, with_nan);
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -141,7 +155,8 @@ void check_zeros(MatmulSpec s, const std::function<bool(std::int64_t i, std::int
   // An infinity where a is 0 makes NaN, as it does in the definition.
   if (!is_zero(0, s.k - 1)) return;
   std::vector<T> with_infinity = b;
-  with_infinity[static_cast<std::size_t>((s.k - 1) * (s.n + 1))] = std::numeric_limits<T>::infinity();
+  with_infinity[static_cast<std::size_t>((s.k - 1) * (s.n + 1))] =
+      std::numeric_limits<T>::infinity();
   CHECK(std::isnan(product(s.n, with_infinity)[0]));
 }
 
@@ -154,10 +169,10 @@ TEST_CASE("zeros at the ends of sums change no bit, and infinities beside them a
       for (const int pattern : {0, 1, 2, 3, 4}) {
         INFO("pattern ", pattern);
         const auto is_zero = [&](std::int64_t i, std::int64_t at) {
-          if (pattern == 0) return at > i;                       // causal
+          if (pattern == 0) return at > i;  // causal
           if (pattern == 1) return at < i;
-          if (pattern == 2) return at < i - 20 || at > i + 20;   // a band
-          if (pattern == 3) return at >= k / 2 || i % 7 == 0;    // padding, and rows of zeros
+          if (pattern == 2) return at < i - 20 || at > i + 20;  // a band
+          if (pattern == 3) return at >= k / 2 || i % 7 == 0;   // padding, and rows of zeros
           return true;
         };
         s.dtype = s.result = Dtype::f32;

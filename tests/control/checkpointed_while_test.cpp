@@ -4,6 +4,7 @@
 #include "derivatives.h"
 #include "error_text.h"
 #include "reprise/loops.h"
+#include "test_data.h"
 
 #include <nlohmann/json.hpp>
 
@@ -154,7 +155,7 @@ Array array_of(const Json& j) {
 }
 const Json& case_named(const std::string& name) {
   static const Json all = [] {
-    std::ifstream file(REPRISE_TEST_DATA "/loops.json");
+    std::ifstream file(golden_path("loops.json"));
     return Json::parse(file);
   }();
   for (const Json& c : all["cases"]) {

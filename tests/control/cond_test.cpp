@@ -305,8 +305,14 @@ TEST_CASE("branches must agree, an index must be an integer scalar") {
 TEST_CASE("a branch in a checkpoint may return a number") {
   auto f = [](Array x) {
     const auto [s, k] = rp::cond(
-        x > 0.0, [](Array v) { return std::pair{rp::sin(v), Array(2.0)}; },
-        [](Array v) { return std::pair{rp::cos(v), rp::sin(v)}; }, x);
+        x > 0.0,
+        [](Array v) {
+          return std::pair{rp::sin(v), Array(2.0)};
+        },
+        [](Array v) {
+          return std::pair{rp::cos(v), rp::sin(v)};
+        },
+        x);
     return s * k;
   };
   CHECK(rp::grad(rp::checkpoint(f))(0.5).item<float>() == rp::grad(f)(0.5).item<float>());

@@ -1,7 +1,7 @@
 // Control flow twice: by the library, and by C++ statements on numbers, with the same bodies.
 //
-// A flow is a function of four parts: v, which loops carry and branches read; w, a constant of all bodies;
-// k, which decides how often a loop runs and which branch is taken; xs, the rows of scans.
+// A flow is a function of four parts: v, which loops carry and branches read; w, a constant of all
+// bodies; k, which decides how often a loop runs and which branch is taken; xs, the rows of scans.
 #pragma once
 
 #include <reprise/reprise.h>
@@ -33,7 +33,8 @@ class Flow {
   virtual Array fori(const Array& upper, const IndexedStep& step, Array init) const = 0;
   virtual Array choose(const Array& pred, const Step& yes, const Step& no, Array x) const = 0;
   virtual Array choose(const Array& index, const std::vector<Step>& branches, Array x) const = 0;
-  virtual std::pair<Array, Array> scan(const ScanStep& step, Array init, const Array& xs, bool reverse) const = 0;
+  virtual std::pair<Array, Array> scan(const ScanStep& step, Array init, const Array& xs,
+                                       bool reverse) const = 0;
 };
 
 class Library : public Flow {
@@ -53,7 +54,8 @@ class Library : public Flow {
   Array choose(const Array& index, const std::vector<Step>& branches, Array x) const override {
     return rp::switch_(index, branches, x);
   }
-  std::pair<Array, Array> scan(const ScanStep& step, Array init, const Array& xs, bool reverse) const override {
+  std::pair<Array, Array> scan(const ScanStep& step, Array init, const Array& xs,
+                               bool reverse) const override {
     return rp::scan(step, init, xs, {.reverse = reverse});
   }
 };
@@ -78,7 +80,8 @@ class Statements : public Flow {
     const auto last = static_cast<int>(branches.size()) - 1;
     return branches[static_cast<std::size_t>(std::clamp(index.item<int>(), 0, last))](x);
   }
-  std::pair<Array, Array> scan(const ScanStep& step, Array c, const Array& xs, bool reverse) const override {
+  std::pair<Array, Array> scan(const ScanStep& step, Array c, const Array& xs,
+                               bool reverse) const override {
     const std::int64_t n = xs.shape(0);
     Arrays ys(static_cast<std::size_t>(n));
     for (std::int64_t s = 0; s < n; ++s) {
@@ -107,17 +110,23 @@ inline const std::vector<Kind>& kinds() {
       {"while", false,
        [](const Flow& flow, const Inner& inner, Parts p) {
          const auto more = [p](Array c) { return rp::sum(c) < 3.0 + p.k; };
-         const auto step = [p, inner](Array c) { return c + 0.3 + 0.1 * rp::tanh(inner(with(p, c))); };
+         const auto step = [p, inner](Array c) {
+           return c + 0.3 + 0.1 * rp::tanh(inner(with(p, c)));
+         };
          return flow.loop_while(more, step, p.v);
        }},
       {"fori", true,
        [](const Flow& flow, const Inner& inner, Parts p) {
-         const auto step = [p, inner](Array i, Array c) { return rp::sin(c + inner(with(p, c))) + 0.1 * i; };
+         const auto step = [p, inner](Array i, Array c) {
+           return rp::sin(c + inner(with(p, c))) + 0.1 * i;
+         };
          return flow.fori(3, step, p.v);
        }},
       {"fori to k", false,
        [](const Flow& flow, const Inner& inner, Parts p) {
-         const auto step = [p, inner](Array i, Array c) { return rp::sin(c + inner(with(p, c))) + 0.1 * i; };
+         const auto step = [p, inner](Array i, Array c) {
+           return rp::sin(c + inner(with(p, c))) + 0.1 * i;
+         };
          return flow.fori(p.k, step, p.v);
        }},
       {"cond by value", true,
@@ -150,7 +159,9 @@ inline const std::vector<Kind>& kinds() {
        }},
       {"reverse scan", true,
        [](const Flow& flow, const Inner& inner, Parts p) {
-         const auto step = [p, inner](Array c, Array x) { return pair{c * 0.5 + rp::sin(x), inner(with(p, x)) + c}; };
+         const auto step = [p, inner](Array c, Array x) {
+           return pair{c * 0.5 + rp::sin(x), inner(with(p, x)) + c};
+         };
          const auto [carry, ys] = flow.scan(step, p.v, p.xs, true);
          return carry * ys[0] + ys[2];
        }},

@@ -1,5 +1,5 @@
-// Every kind of control flow, and every pair of kinds, under every transform, with every choice of mapped parts:
-// against the same functions written with C++ statements, row by row.
+// Every kind of control flow, and every pair of kinds, under every transform, with every choice of
+// mapped parts: against the same functions written with C++ statements, row by row.
 #include "control/flows.h"
 
 #include "derivatives.h"
@@ -21,12 +21,15 @@ Array waves(rp::Shape shape, double from) {
   std::int64_t n = 1;
   for (std::int64_t d : shape) n *= d;
   std::vector<double> values;
-  for (std::int64_t i = 0; i < n; ++i) values.push_back(0.6 * std::sin(from + 1.7 * static_cast<double>(i)));
+  for (std::int64_t i = 0; i < n; ++i)
+    values.push_back(0.6 * std::sin(from + 1.7 * static_cast<double>(i)));
   return rp::array(values, shape);
 }
-// Rows differ in how often they loop and in the branches that they take; parts that are not mapped have one row.
+// Rows differ in how often they loop and in the branches that they take; parts that are not mapped
+// have one row.
 Arrays arguments(unsigned mask) {
-  const Arrays whole = {waves({rows, 3}, 0.3), waves({rows}, 1.1), rp::array({2, 0, 3}), waves({rows, 4, 3}, 2.0)};
+  const Arrays whole = {waves({rows, 3}, 0.3), waves({rows}, 1.1), rp::array({2, 0, 3}),
+                        waves({rows, 4, 3}, 2.0)};
   Arrays some;
   for (unsigned i = 0; i < parts; ++i) some.push_back(mask >> i & 1 ? whole[i] : whole[i][0]);
   return some;
@@ -35,7 +38,8 @@ Arrays call(const Function& f, const Arrays& x) { return f(x[0], x[1], x[2], x[3
 
 rp::InAxes axes(unsigned mask) {
   std::vector<rp::InAxes::Axis> out;
-  for (unsigned i = 0; i < parts; ++i) out.push_back(mask >> i & 1 ? rp::InAxes::Axis(0) : std::nullopt);
+  for (unsigned i = 0; i < parts; ++i)
+    out.push_back(mask >> i & 1 ? rp::InAxes::Axis(0) : std::nullopt);
   return out;
 }
 Function mapped(const Function& f, unsigned mask) { return rp::vmap(f, {.in_axes = axes(mask)}); }
@@ -61,7 +65,8 @@ auto without_k(const Function& f, Array k) {
 }
 Function jvp_of(const Function& f) {
   return [f](Array v, Array w, Array k, Array xs) {
-    const auto [y, dy] = rp::jvp(without_k(f, k), std::tuple{v, w, xs}, std::tuple{rp::cos(v), 0.5 * w, rp::sin(xs)});
+    const auto [y, dy] = rp::jvp(without_k(f, k), std::tuple{v, w, xs},
+                                 std::tuple{rp::cos(v), 0.5 * w, rp::sin(xs)});
     return Arrays{y, dy};
   };
 }
@@ -91,7 +96,9 @@ Function function_of(const std::shared_ptr<const Flow>& flow, const std::vector<
   return [flow, nest](Array v, Array w, Array k, Array xs) {
     Inner inner = flows::innermost;
     for (auto kind = nest.rbegin(); kind != nest.rend(); ++kind) {
-      inner = [flow, apply = kind->apply, inner](Parts p) { return apply(*flow, inner, std::move(p)); };
+      inner = [flow, apply = kind->apply, inner](Parts p) {
+        return apply(*flow, inner, std::move(p));
+      };
     }
     return Arrays{inner({v, w, k, xs})};
   };
@@ -133,12 +140,14 @@ void check_mapped(const Form& form, const Pair& f, unsigned mask) {
   if (form.of == itself) return;
   const Arrays of_rows = call(form.of(by_rows(f.statements, mask)), x);
   same("of vmap", call(form.of(mapped(f.library, mask)), x), of_rows);
-  same("jit, of checkpoint of vmap", call(jit_of(form.of(checkpoint_of(mapped(f.library, mask)))), x), of_rows);
+  same("jit, of checkpoint of vmap",
+       call(jit_of(form.of(checkpoint_of(mapped(f.library, mask)))), x), of_rows);
 }
 // Mapped twice: what the inner map leaves, the outer one maps.
 void check_mapped_twice(const Pair& f, unsigned mask) {
   const unsigned rest = all_parts & ~mask;
-  const Arrays x = arguments(all_parts), wanted = call(by_rows(by_rows(f.statements, mask), rest), x);
+  const Arrays x = arguments(all_parts),
+               wanted = call(by_rows(by_rows(f.statements, mask), rest), x);
   same("vmap of vmap", call(mapped(mapped(f.library, mask), rest), x), wanted);
   same("jit of vmap of vmap", call(jit_of(mapped(mapped(f.library, mask), rest)), x), wanted);
 }
@@ -151,7 +160,8 @@ std::string mask_text(unsigned mask) {
 
 }  // namespace
 
-TEST_CASE("control flow under every transform, whatever is mapped, equals C++ statements row by row") {
+TEST_CASE(
+    "control flow under every transform, whatever is mapped, equals C++ statements row by row") {
   for (const Kind& kind : flows::kinds()) {
     INFO(kind.name);
     const Pair f = functions_of({kind});

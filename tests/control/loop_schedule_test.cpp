@@ -4,6 +4,7 @@
 
 #include "error_text.h"
 #include "reprise/loops.h"
+#include "test_data.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -84,7 +85,7 @@ Counts play_unknown(std::int64_t n, std::int64_t c) {
 }
 
 nlohmann::json golden() {
-  std::ifstream file(REPRISE_TEST_DATA "/loop_counts.json");
+  std::ifstream file(golden_path("loop_counts.json"));
   return nlohmann::json::parse(file);
 }
 

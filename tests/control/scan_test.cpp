@@ -388,8 +388,10 @@ TEST_CASE("a loop whose carry changes its type, or with unknown length, is a Typ
   auto constant = [](rp::Dtype d) {
     return [d](Array, rp::None) { return std::pair{rp::zeros({}, d), rp::none}; };
   };
-  CHECK(rp::scan(constant(rp::float32), Array(1), rp::none, {.length = 0}).first.dtype() == rp::float32);
-  CHECK_THROWS_AS(rp::scan(constant(rp::int32), Array(1.5), rp::none, {.length = 2}), rp::TypeError);
+  CHECK(rp::scan(constant(rp::float32), Array(1), rp::none, {.length = 0}).first.dtype() ==
+        rp::float32);
+  CHECK_THROWS_AS(rp::scan(constant(rp::int32), Array(1.5), rp::none, {.length = 2}),
+                  rp::TypeError);
 }
 
 TEST_CASE("a step in a checkpoint may return a number") {
@@ -401,5 +403,6 @@ TEST_CASE("a step in a checkpoint may return a number") {
     const auto [c, ys] = rp::scan(step, Two(x, one), rp::array({1.0, 2.0, 3.0}));
     return std::get<0>(c) * std::get<1>(c) * rp::sum(ys);
   };
-  CHECK(rp::grad(rp::checkpoint(f))(0.5).item<float>() == doctest::Approx(rp::grad(f)(0.5).item<float>()));
+  CHECK(rp::grad(rp::checkpoint(f))(0.5).item<float>() ==
+        doctest::Approx(rp::grad(f)(0.5).item<float>()));
 }

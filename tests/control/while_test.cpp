@@ -168,18 +168,25 @@ TEST_CASE("every element of a mapped while_loop stops on its own") {
 
 TEST_CASE("every element of a mapped while_loop stops on its own when compiled, too") {
   auto f = [](Array v) {
-    return rp::while_loop([](Array c) { return rp::sum(c) < 10.0; }, [](Array c) { return c * 1.5; }, v);
+    return rp::while_loop([](Array c) { return rp::sum(c) < 10.0; },
+                          [](Array c) { return c * 1.5; }, v);
   };
   const Array x = rp::array(std::vector<double>{1, 2, 0.1}, rp::Shape{3, 1});
   const std::vector<double> wanted = {11.390625, 10.125, 0.1 * std::pow(1.5, 12)};
   for (const Array& y : {rp::vmap(f)(x), rp::jit(rp::vmap(f))(x), rp::vmap(rp::jit(f))(x)}) {
-    for (std::size_t i = 0; i < 3; ++i) CHECK(numbers(y)[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
+    for (std::size_t i = 0; i < 3; ++i)
+      CHECK(numbers(y)[i] == doctest::Approx(wanted[i]).epsilon(1e-12));
   }
-  // More elements than fit beside the loop's other scratch memory, each with a number of steps of its own.
+  // More elements than fit beside the loop's other scratch memory, each with a number of steps of
+  // its own.
   const Array many = rp::arange(1000) % 17;
-  auto count = [](Array n) { return rp::fori_loop(0, n, [](Array i, Array c) { return c + i; }, Array(0)); };
+  auto count = [](Array n) {
+    return rp::fori_loop(
+        0, n, [](Array i, Array c) { return c + i; }, Array(0));
+  };
   const std::vector<int> sums = rp::jit(rp::vmap(count))(many).to_vector<int>();
-  for (int i = 0; i < 1000; ++i) CHECK(sums[static_cast<std::size_t>(i)] == (i % 17) * (i % 17 - 1) / 2);
+  for (int i = 0; i < 1000; ++i)
+    CHECK(sums[static_cast<std::size_t>(i)] == (i % 17) * (i % 17 - 1) / 2);
   CHECK(rp::jit(rp::vmap(count))(rp::zeros({0}, rp::int32)).shape() == rp::Shape{0});
 }
 

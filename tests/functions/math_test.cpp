@@ -267,7 +267,8 @@ TEST_CASE("errors and equations carry the user's line") {
   CHECK(to_string(t.program->eqns[0].at).find("math_test.cpp:") != std::string::npos);
 }
 
-// What JAX 0.10.2 gives for the same expressions, in silence: the number is first converted to the array's dtype.
+// What JAX 0.10.2 gives for the same expressions, in silence: the number is first converted to the
+// array's dtype.
 TEST_CASE("a C++ integer takes the dtype of the array it meets, and wraps") {
   const Array u = u8({1, 1});
   CHECK((u + 300).to_vector<int>() == std::vector<int>{45, 45});

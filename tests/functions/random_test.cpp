@@ -1,4 +1,5 @@
 #include "ops/mapped_axes.h"
+#include "test_data.h"
 #include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
@@ -19,7 +20,7 @@ using Words = std::vector<std::uint64_t>;
 
 const Json& golden() {
   static const Json all = [] {
-    std::ifstream in(std::string(REPRISE_TEST_DATA) + "/random_cases.json");
+    std::ifstream in(golden_path("random_cases.json"));
     REQUIRE(in.good());
     return Json::parse(in);
   }();

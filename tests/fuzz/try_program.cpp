@@ -39,7 +39,8 @@ void add_work(const Program& p, std::int64_t times, Work& work) {
     const std::string_view name = e.prim->name;
     work.equations += times;
     std::int64_t repeated = times;
-    if (name == "scan") repeated *= std::min<std::int64_t>(e.params.get<std::int64_t>("length"), 1 << 16);
+    if (name == "scan")
+      repeated *= std::min<std::int64_t>(e.params.get<std::int64_t>("length"), 1 << 16);
     if (name == "while") work.is_bounded = false;
     if (work.equations > 20000 || work.elements > most || repeated > 20000) work.is_bounded = false;
     if (!work.is_bounded) return;
@@ -51,12 +52,14 @@ bool has_large_numbers(const Program& p) {
   bool found = false;
   for (const Equation& e : p.eqns) {
     for (const Param& param : e.params.items()) {
-      if (const auto* n = std::get_if<std::int64_t>(&param.value)) found = found || std::abs(*n) > 1 << 16;
+      if (const auto* n = std::get_if<std::int64_t>(&param.value))
+        found = found || std::abs(*n) > 1 << 16;
       if (const auto* list = std::get_if<Ints>(&param.value)) {
         for (std::int64_t n : *list) found = found || std::abs(n) > 1 << 10;
       }
     }
-    for_each_program(e.params, [&](const ProgramPtr& inner) { found = found || has_large_numbers(*inner); });
+    for_each_program(e.params,
+                     [&](const ProgramPtr& inner) { found = found || has_large_numbers(*inner); });
   }
   return found;
 }

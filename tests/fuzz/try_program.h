@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Reads a program, checks and prints it, reads that again, differentiates, plans and evaluates it, both
-// ways. An answer of the library, also an error, is fine; throws std::logic_error when it is a defect.
-// Programs that are too large to run in a moment are only read and printed.
+// Reads a program, checks and prints it, reads that again, differentiates, plans and evaluates it,
+// both ways. An answer of the library, also an error, is fine; throws std::logic_error when it is a
+// defect. Programs that are too large to run in a moment are only read and printed.
 void try_program(std::string_view text);

@@ -1,9 +1,9 @@
 // The table of derivative rules (g14): primal, jvp, forward and backward texts of each function.
+#include "golden/cases.h"
+
 #include <functional>
 #include <map>
 #include <regex>
-
-#include "golden/cases.h"
 
 namespace {
 
@@ -20,48 +20,88 @@ const Array x = rp::ones({3});
 const Array y = rp::full({3}, 2.0, rp::float32);
 const Array M = rp::ones({3, 3});
 
-#define UNARY(name, call) \
-  { name, [](const Arrays& a) { return call(a[0]); }, { x } }
-#define BINARY(name, call) \
-  { name, [](const Arrays& a) { return call(a[0], a[1]); }, { x, y } }
+#define UNARY(name, call)                                   \
+  {                                                         \
+    name, [](const Arrays& a) { return call(a[0]); }, { x } \
+  }
+#define BINARY(name, call)                                           \
+  {                                                                  \
+    name, [](const Arrays& a) { return call(a[0], a[1]); }, { x, y } \
+  }
 
 namespace lax = rp::lax;
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all{
-      UNARY("sin", lax::sin), UNARY("cos", lax::cos), UNARY("tan", lax::tan), UNARY("exp", lax::exp),
-      UNARY("log", lax::log), UNARY("log1p", lax::log1p), UNARY("expm1", lax::expm1),
-      UNARY("tanh", lax::tanh), UNARY("logistic", lax::logistic), UNARY("sqrt", lax::sqrt),
-      UNARY("rsqrt", lax::rsqrt), UNARY("square", lax::square),
+      UNARY("sin", lax::sin),
+      UNARY("cos", lax::cos),
+      UNARY("tan", lax::tan),
+      UNARY("exp", lax::exp),
+      UNARY("log", lax::log),
+      UNARY("log1p", lax::log1p),
+      UNARY("expm1", lax::expm1),
+      UNARY("tanh", lax::tanh),
+      UNARY("logistic", lax::logistic),
+      UNARY("sqrt", lax::sqrt),
+      UNARY("rsqrt", lax::rsqrt),
+      UNARY("square", lax::square),
       {"integer_pow2", [](const Arrays& a) { return lax::integer_pow(a[0], 2); }, {x}},
       {"integer_pow3", [](const Arrays& a) { return lax::integer_pow(a[0], 3); }, {x}},
       {"integer_pow-1", [](const Arrays& a) { return lax::integer_pow(a[0], -1); }, {x}},
-      BINARY("pow", lax::pow), UNARY("neg", lax::neg), UNARY("abs", lax::abs),
-      UNARY("sign", lax::sign), BINARY("add", lax::add),
-      {"add_scalar", [](const Arrays& a) { return a[0] + 1.; }, {x}}, BINARY("sub", lax::sub),
-      BINARY("mul", lax::mul), {"mul_scalar", [](const Arrays& a) { return a[0] * 2.; }, {x}},
-      BINARY("div", lax::div), BINARY("max", lax::max), BINARY("min", lax::min),
+      BINARY("pow", lax::pow),
+      UNARY("neg", lax::neg),
+      UNARY("abs", lax::abs),
+      UNARY("sign", lax::sign),
+      BINARY("add", lax::add),
+      {"add_scalar", [](const Arrays& a) { return a[0] + 1.; }, {x}},
+      BINARY("sub", lax::sub),
+      BINARY("mul", lax::mul),
+      {"mul_scalar", [](const Arrays& a) { return a[0] * 2.; }, {x}},
+      BINARY("div", lax::div),
+      BINARY("max", lax::max),
+      BINARY("min", lax::min),
       UNARY("erf", lax::erf),
       {"reduce_sum", [](const Arrays& a) { return lax::reduce_sum(a[0], {0}); }, {x}},
       {"reduce_max", [](const Arrays& a) { return rp::max(a[0]); }, {x}},
       {"mean", [](const Arrays& a) { return rp::mean(a[0]); }, {x}},
       {"cumsum", [](const Arrays& a) { return rp::cumsum(a[0]); }, {x}},
       {"transpose", [](const Arrays& a) { return rp::transpose(a[0]); }, {M}},
-      {"reshape", [](const Arrays& a) { return a[0].reshape({3, 1}); }, {x}},
-      {"squeeze", [](const Arrays& a) { return rp::squeeze(a[0].reshape({3, 1})); }, {x}},
-      {"broadcast", [](const Arrays& a) { return rp::broadcast_to(a[0], {2, 3}); }, {x}},
+      {"reshape",
+       [](const Arrays& a) {
+         return a[0].reshape({3, 1});
+       },
+       {x}},
+      {"squeeze",
+       [](const Arrays& a) {
+         return rp::squeeze(a[0].reshape({3, 1}));
+       },
+       {x}},
+      {"broadcast",
+       [](const Arrays& a) {
+         return rp::broadcast_to(a[0], {2, 3});
+       },
+       {x}},
       {"dot vv", [](const Arrays& a) { return rp::dot(a[0], a[1]); }, {x, y}},
       {"dot mv", [](const Arrays& a) { return rp::dot(a[0], a[1]); }, {M, x}},
       {"dot vm", [](const Arrays& a) { return rp::dot(a[0], a[1]); }, {x, M}},
       {"dot mm", [](const Arrays& a) { return rp::dot(a[0], a[1]); }, {M, M}},
       {"convert", [](const Arrays& a) { return a[0].astype(rp::bfloat16); }, {x}},
-      {"where", [](const Arrays& a) { return rp::where(a[0], a[1], a[2]); },
+      {"where",
+       [](const Arrays& a) { return rp::where(a[0], a[1], a[2]); },
        {rp::array({true, false, true}), x, y}},
       {"slice", [](const Arrays& a) { return a[0][rp::slice(1, std::nullopt)]; }, {x}},
       {"index", [](const Arrays& a) { return a[0][0]; }, {x}},
       {"dynidx", [](const Arrays& a) { return a[0][a[1]]; }, {x, Array(1)}},
-      {"concat", [](const Arrays& a) { return rp::concatenate({a[0], a[1]}); }, {x, y}},
-      {"stack", [](const Arrays& a) { return rp::stack({a[0], a[1]}); }, {x, y}},
+      {"concat",
+       [](const Arrays& a) {
+         return rp::concatenate({a[0], a[1]});
+       },
+       {x, y}},
+      {"stack",
+       [](const Arrays& a) {
+         return rp::stack({a[0], a[1]});
+       },
+       {x, y}},
       {"pad", [](const Arrays& a) { return rp::pad(a[0], 1); }, {x}},
       {"sort", [](const Arrays& a) { return rp::sort(a[0]); }, {x}},
       {"stop_gradient",
@@ -77,9 +117,11 @@ const std::vector<Row>& rows() {
          return rp::sqrt(rp::sum(squares));
        },
        {x}},
-      UNARY("softmax", rp::nn::softmax), UNARY("relu", rp::nn::relu),
+      UNARY("softmax", rp::nn::softmax),
+      UNARY("relu", rp::nn::relu),
       {"logsumexp", [](const Arrays& a) { return rp::logsumexp(a[0]); }, {x}},
-      UNARY("gelu", rp::nn::gelu), UNARY("silu", rp::nn::silu),
+      UNARY("gelu", rp::nn::gelu),
+      UNARY("silu", rp::nn::silu),
       {"var", [](const Arrays& a) { return rp::var(a[0]); }, {x}},
   };
   return all;

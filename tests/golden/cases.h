@@ -1,16 +1,17 @@
 // Golden cases: what the real JAX prints and computes for small programs, read from JSON.
 #pragma once
 
-#include <doctest/doctest.h>
+#include "test_data.h"
+#include "without_pass.h"
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
-
-#include "without_pass.h"
 
 namespace golden {
 
@@ -20,7 +21,7 @@ using rp::Arrays;
 using Json = nlohmann::json;
 
 inline std::string read_file(const std::string& name) {
-  std::ifstream in(std::string(REPRISE_TEST_DATA) + "/" + name);
+  std::ifstream in(golden_path(name));
   REQUIRE_MESSAGE(in.good(), "missing golden data " << name);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -44,7 +45,8 @@ inline rp::Dtype dtype_named(const std::string& name) {
 
 inline Array array_of(const Json& j) {
   std::vector<double> values;
-  for (const Json& v : j["data"]) values.push_back(v.is_boolean() ? v.get<bool>() : v.get<double>());
+  for (const Json& v : j["data"])
+    values.push_back(v.is_boolean() ? v.get<bool>() : v.get<double>());
   const Array a = rp::array(values, j["shape"].get<rp::Shape>());
   return rp::lax::convert_element_type(a, dtype_named(j["dtype"]));
 }
@@ -56,7 +58,8 @@ inline Arrays arg(const Json& c, std::size_t i) {
   return leaves;
 }
 
-// |ours - JAX| <= 1e-6 x the largest magnitude in the array (f64: 1e-12); returns the worst ratio to that.
+// |ours - JAX| <= 1e-6 x the largest magnitude in the array (f64: 1e-12); returns the worst ratio
+// to that.
 inline double worst_ratio(const Array& ours, const Json& theirs) {
   const std::vector<double> got = ours.to_vector<double>();
   const Array wanted_array = array_of(theirs);
@@ -101,14 +104,15 @@ inline std::vector<std::string> residual_types(const Json& c) {
   return types;
 }
 
-
 struct ValuesAndGradients {
   Arrays out, grads;  // leaves
   REPRISE_FIELDS(out, grads)
 };
-// Gradients of the weighted sum: pull back (1 + 0.1 k) ones per output, the same number by linearity.
+// Gradients of the weighted sum: pull back (1 + 0.1 k) ones per output, the same number by
+// linearity.
 template <class F, class... A>
-ValuesAndGradients values_and_gradients(const F& f, const std::vector<std::size_t>& argnums, const A&... args) {
+ValuesAndGradients values_and_gradients(const F& f, const std::vector<std::size_t>& argnums,
+                                        const A&... args) {
   const auto [out, backward] = rp::vjp(f, args...);
   ValuesAndGradients result{rp::tree_leaves(out), {}};
   Arrays cts;
@@ -117,7 +121,8 @@ ValuesAndGradients values_and_gradients(const F& f, const std::vector<std::size_
   }
   std::size_t index = 0;
   const auto add = [&](const auto& g) {
-    if (std::find(argnums.begin(), argnums.end(), index++) != argnums.end()) rp::tree::flatten(g, result.grads);
+    if (std::find(argnums.begin(), argnums.end(), index++) != argnums.end())
+      rp::tree::flatten(g, result.grads);
   };
   std::apply([&](const auto&... g) { (add(g), ...); }, backward(rp::tree_unflatten(out, cts)));
   return result;
@@ -144,7 +149,8 @@ void check_case(const std::string& name, const F& f, const A&... args) {
   check("evaluated", eager);
   std::vector<std::string> types;
   const std::vector<rp::Type> forward_out = programs.forward.out_types();
-  for (std::size_t i = eager.out.size(); i < forward_out.size(); ++i) types.push_back(rp::to_string(forward_out[i]));
+  for (std::size_t i = eager.out.size(); i < forward_out.size(); ++i)
+    types.push_back(rp::to_string(forward_out[i]));
   std::sort(types.begin(), types.end());
   CHECK(types == residual_types(c));
   const auto step = [&](const A&... x) { return values_and_gradients(f, argnums, x...); };

@@ -78,10 +78,11 @@ TEST_CASE("golden tutorial_f2, f3, f4: checkpoint by placing, by policy, by name
 TEST_CASE("golden tutorial_loss under policies") {
   const Json& c = case_named("tutorial_loss_checkpoint");
   check_case("tutorial_loss_checkpoint",
-             rp::checkpoint(loss_of<predict>, {.policy = P::dots_with_no_batch_dims_saveable}), arg(c, 0),
-             arg(c, 1)[0], arg(c, 2)[0]);
+             rp::checkpoint(loss_of<predict>, {.policy = P::dots_with_no_batch_dims_saveable}),
+             arg(c, 0), arg(c, 1)[0], arg(c, 2)[0]);
   check_case("tutorial_loss_checkpoint2",
-             rp::checkpoint(loss_of<predict_named>, {.policy = P::save_any_names_but_these("layer1_output")}),
+             rp::checkpoint(loss_of<predict_named>,
+                            {.policy = P::save_any_names_but_these("layer1_output")}),
              arg(c, 0), arg(c, 1)[0], arg(c, 2)[0]);
 }
 
@@ -106,10 +107,13 @@ TEST_CASE("golden mlp under every policy") {
   check5("mlp_default", rp::checkpoint(mlp));
   check5("mlp_dots", rp::checkpoint(mlp, {.policy = P::dots_saveable}));
   check5("mlp_dots_no_batch", rp::checkpoint(mlp, {.policy = P::dots_with_no_batch_dims_saveable}));
-  check5("mlp_any_names_but", rp::checkpoint(mlp_named, {.policy = P::save_any_names_but_these("act")}));
-  check5("mlp_only_names", rp::checkpoint(mlp_named, {.policy = P::save_only_these_names("act", "out")}));
-  check5("mlp_both", rp::checkpoint(mlp_named, {.policy = P::save_from_both_policies(
-                                                    P::dots_saveable, P::save_only_these_names("act"))}));
+  check5("mlp_any_names_but",
+         rp::checkpoint(mlp_named, {.policy = P::save_any_names_but_these("act")}));
+  check5("mlp_only_names",
+         rp::checkpoint(mlp_named, {.policy = P::save_only_these_names("act", "out")}));
+  check5("mlp_both",
+         rp::checkpoint(mlp_named, {.policy = P::save_from_both_policies(
+                                        P::dots_saveable, P::save_only_these_names("act"))}));
   const rp::Policy only_max([](const rp::EquationInfo& e) { return e.primitive == "max"; },
                             "mlp_custom_max.<locals>.<lambda>");
   check5("mlp_custom_max", rp::checkpoint(mlp, {.policy = only_max}));
@@ -272,7 +276,8 @@ TEST_CASE("golden control flow with checkpoint") {
     Array s = rp::sin(c);
     return Pair{s * x, c};
   };
-  check2("scan_checkpoint_body", [step](Array c, Array xs) { return rp::scan(rp::checkpoint(step), c, xs); });
+  check2("scan_checkpoint_body",
+         [step](Array c, Array xs) { return rp::scan(rp::checkpoint(step), c, xs); });
   check2("checkpoint_of_scan",
          rp::checkpoint([step](Array c, Array xs) { return rp::scan(step, c, xs); }));
   check2("scan_policy_dots", [](Array c, Array Ws) {
@@ -291,21 +296,24 @@ TEST_CASE("golden control flow with checkpoint") {
     return rp::scan(rp::checkpoint(body, {.policy = P::save_only_these_names("pre")}), c, Ws).first;
   });
   check2("cond_inside_checkpoint", rp::checkpoint([](Array x, Array p) {
-           return rp::cond(p, sin_sin, [](Array v) { return rp::cos(v); }, x);
+           return rp::cond(
+               p, sin_sin, [](Array v) { return rp::cos(v); }, x);
          }));
   check2("cond_of_checkpoint", [](Array x, Array p) {
-    return rp::cond(p, rp::checkpoint(sin_sin), [](Array v) { return rp::cos(v); }, x);
+    return rp::cond(
+        p, rp::checkpoint(sin_sin), [](Array v) { return rp::cos(v); }, x);
   });
 }
 
 TEST_CASE("golden indexing, shaping and convolution inside checkpoint") {
   const Json& e = case_named("embedding_lookup");
   const Array i = arg(e, 1)[0];
-  check_case("embedding_lookup",
-             [](Array E, Array index) {
-               return rp::checkpoint([index](Array table) { return rp::sin(table[index]); })(E);
-             },
-             arg(e, 0)[0], i);
+  check_case(
+      "embedding_lookup",
+      [](Array E, Array index) {
+        return rp::checkpoint([index](Array table) { return rp::sin(table[index]); })(E);
+      },
+      arg(e, 0)[0], i);
   check1("shaping", rp::checkpoint([](Array x) {
            Array a = rp::transpose(x, {0, 2, 1});
            a = a.reshape({2, 12});
@@ -317,8 +325,9 @@ TEST_CASE("golden indexing, shaping and convolution inside checkpoint") {
   check2("convolution", rp::checkpoint([](Array x, Array k) {
            const auto pads = rp::lax::padtype_to_pads({6, 6}, {3, 3}, {1, 1}, "SAME");
            const Array y = rp::lax::conv_general_dilated(
-               x, k, {.padding = pads,
-                      .dimension_numbers = rp::lax::conv_dimension_numbers("NHWC", "HWIO", "NHWC")});
+               x, k,
+               {.padding = pads,
+                .dimension_numbers = rp::lax::conv_dimension_numbers("NHWC", "HWIO", "NHWC")});
            return rp::tanh(y);
          }));
 }
@@ -350,8 +359,8 @@ TEST_CASE("save_anything_except_these_names leaves out the named value and the v
   // Bytes of intermediate values; arguments are there anyway.
   auto saved = [&](const rp::Policy& policy) {
     std::size_t bytes = 0;
-    for (const rp::SavedResidual& r :
-         rp::saved_residuals(rp::checkpoint(mlp_named, {.policy = policy}), a[0], a[1], a[2], a[3], a[4])) {
+    for (const rp::SavedResidual& r : rp::saved_residuals(
+             rp::checkpoint(mlp_named, {.policy = policy}), a[0], a[1], a[2], a[3], a[4])) {
       if (r.origin.find("argument") == std::string::npos) bytes += r.bytes;
     }
     return bytes;
@@ -361,7 +370,8 @@ TEST_CASE("save_anything_except_these_names leaves out the named value and the v
   CHECK(everything == 2 * activation);  // the quotient of the derivative of max, and `act`
   // `act` is computed again from the saved pre-activation.
   CHECK(saved(P::save_anything_except_these_names("act")) == 2 * activation);
-  // Without the pre-activation too it is computed from the product and the bias row: neither named value
-  // is kept under another label.
-  CHECK(saved(P::save_anything_but_these_names("act", "pre")) == 2 * activation + 5 * sizeof(float));
+  // Without the pre-activation too it is computed from the product and the bias row: neither named
+  // value is kept under another label.
+  CHECK(saved(P::save_anything_but_these_names("act", "pre")) ==
+        2 * activation + 5 * sizeof(float));
 }

@@ -6,10 +6,11 @@
 #include "program/print.h"
 #include "program/trace.h"
 #include "runtime/compile.h"
-
-#include <doctest/doctest.h>
+#include "test_data.h"
 #include <reprise/io.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,7 @@ namespace {
 
 std::filesystem::path folder() {
   const char* other = std::getenv("REPRISE_JAX_PROGRAMS");
-  return other != nullptr ? other : REPRISE_TEST_DATA "/jaxprs";
+  return other != nullptr ? other : golden_path("jaxprs");
 }
 std::vector<std::filesystem::path> programs() {
   std::vector<std::filesystem::path> found;
@@ -40,8 +41,8 @@ std::string read_file(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 bool needs_more(const std::string& text) {  // linear algebra, complex numbers
-  for (const char* part : {" cholesky", " lu ", " fft[", "c64[", " triangular_solve[", " lu[", " eigh[",
-                           " householder_product", " geqrf", " svd["}) {
+  for (const char* part : {" cholesky", " lu ", " fft[", "c64[", " triangular_solve[", " lu[",
+                           " eigh[", " householder_product", " geqrf", " svd["}) {
     if (text.find(part) != std::string::npos) return true;
   }
   return false;
@@ -54,16 +55,17 @@ Array of_type(const Array& saved, const Type& wanted) {
 }
 Array as_saved(const Array& x) { return x.dtype() == Dtype::key ? random::key_data(x) : x; }
 
-// 2e-5 of the largest magnitude, more for half precision; integers exactly. Some gradients are sums that
-// cancel: of those JAX's numbers too are the rounding errors of what was added, which has the size of the
-// other outputs.
+// 2e-5 of the largest magnitude, more for half precision; integers exactly. Some gradients are sums
+// that cancel: of those JAX's numbers too are the rounding errors of what was added, which has the
+// size of the other outputs.
 double tolerance(Dtype d) {
   if (d == bfloat16) return 2e-2;
   return d == float16 ? 2e-3 : 2e-5;
 }
 double largest_magnitude(const Array& x) {
   double largest = 0;
-  for (double v : x.to_vector<double>()) largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : largest;
+  for (double v : x.to_vector<double>())
+    largest = std::isfinite(v) ? std::max(largest, std::abs(v)) : largest;
   return largest;
 }
 void check_close(const Array& got, const Array& expected, double largest_of_all) {
@@ -73,7 +75,8 @@ void check_close(const Array& got, const Array& expected, double largest_of_all)
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const bool is_same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    if (!is_same) worst = std::isfinite(a[i] - b[i]) ? std::max(worst, std::abs(a[i] - b[i])) : INFINITY;
+    if (!is_same)
+      worst = std::isfinite(a[i] - b[i]) ? std::max(worst, std::abs(a[i] - b[i])) : INFINITY;
   }
   const bool is_exact = !is_floating(got.dtype());
   const double rounding = 1e-6 * largest_of_all;
@@ -134,12 +137,14 @@ TEST_CASE("what JAX 0.10.2 printed is printed again as it was") {
     const std::string name = path.filename();
     const std::string text = read_file(path);
     if (needs_more(text) || name.find("jax0.10.2") == std::string::npos) continue;
-    // Here JAX prints variables of one program in another: the text does not say that they are the same.
+    // Here JAX prints variables of one program in another: the text does not say that they are the
+    // same.
     if (name.starts_with("nnx_remat")) continue;
     CAPTURE(name);
     std::string printed, expected = text;
     constexpr std::string_view numpy = "np.int64(";
-    for (std::size_t at = expected.find(numpy); at != std::string::npos; at = expected.find(numpy, at)) {
+    for (std::size_t at = expected.find(numpy); at != std::string::npos;
+         at = expected.find(numpy, at)) {
       expected.erase(expected.find(')', at), 1);
       expected.erase(at, numpy.size());
     }
@@ -164,6 +169,7 @@ TEST_CASE("one error names all that a program needs and is not here") {
     CHECK(e.line == 1);
   }
   CHECK(message ==
-        "an unknown primitive, got `cholesky` (lines 2, 4), `fft` (line 3); a known dtype is expected, got "
+        "an unknown primitive, got `cholesky` (lines 2, 4), `fft` (line 3); a known dtype is "
+        "expected, got "
         "`c64` (lines 1, 3, 5)");
 }

@@ -46,8 +46,10 @@ auto combined(F f) {
 }  // namespace
 
 TEST_CASE("g05: nested checkpoints with policies of their own") {
-  check_all("nested: outer everything inner none", rp::checkpoint(cos_of(rp::checkpoint(sin_sin)), everything));
-  check_all("nested: outer none inner everything", rp::checkpoint(cos_of(rp::checkpoint(sin_sin, everything))));
+  check_all("nested: outer everything inner none",
+            rp::checkpoint(cos_of(rp::checkpoint(sin_sin)), everything));
+  check_all("nested: outer none inner everything",
+            rp::checkpoint(cos_of(rp::checkpoint(sin_sin, everything))));
   check_all("nested: outer none inner none", rp::checkpoint(cos_of(rp::checkpoint(sin_sin))));
   auto named = [](Array v) {
     v = rp::sin(v);
@@ -89,7 +91,8 @@ TEST_CASE("g22: residuals forwarded from inputs and outputs of calls, rounded on
         return product(a, b);
       },
       everything);
-  Section forwarded("g22_residual_forwarding", "jit inside remat: residual forwarded from input / output");
+  Section forwarded("g22_residual_forwarding",
+                    "jit inside remat: residual forwarded from input / output");
   forwarded.residuals(f, RP_ARGS(x, y));
   forwarded.forward(f, x, y);
   forwarded.end();
@@ -120,7 +123,8 @@ TEST_CASE("g22: a name inside jit, one residual with two readers, one differenti
         return s * c;
       },
       everything);
-  Section r("g22_residual_forwarding", "name order and dedup: same residual used twice, x used by two");
+  Section r("g22_residual_forwarding",
+            "name order and dedup: same residual used twice, x used by two");
   r.residuals(readers, RP_ARGS(x, y));
   r.forward(readers, x, y);
   r.traced(rp::grad<0, 1>(readers), x, y);

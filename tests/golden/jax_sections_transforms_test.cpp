@@ -26,7 +26,8 @@ TEST_CASE("g21: remat is another name of checkpoint") {
   Section s("g21_misc_errors", "remat kw");
   s.numbers({rp::remat(sine, {.policy = {}, .prevent_cse = false})(1.0).item<double>()});
   s.end();
-  CHECK(rp::make_jaxpr(rp::remat(sin_sin))(1.0).str() == rp::make_jaxpr(rp::checkpoint(sin_sin))(1.0).str());
+  CHECK(rp::make_jaxpr(rp::remat(sin_sin))(1.0).str() ==
+        rp::make_jaxpr(rp::checkpoint(sin_sin))(1.0).str());
 }
 
 TEST_CASE("g02: grad, value_and_grad, jvp, vmap and second order of checkpoint") {
@@ -42,10 +43,11 @@ TEST_CASE("g02: grad, value_and_grad, jvp, vmap and second order of checkpoint")
     return Pair{y, rp::cos(W)};
   });
   Section("g02_transforms", "vmap partial unbatched")
-      .traced(rp::vmap(two, {.in_axes = {std::nullopt, 0}, .out_axes = {0, std::nullopt}}), rp::ones({2, 3}),
-              rp::ones({5, 3}));
+      .traced(rp::vmap(two, {.in_axes = {std::nullopt, 0}, .out_axes = {0, std::nullopt}}),
+              rp::ones({2, 3}), rp::ones({5, 3}));
   Section("g02_transforms", "vmap grad").traced(rp::vmap(rp::grad(h)), three);
-  Section("g02_transforms", "grad vmap").traced(rp::grad([h](Array x) { return rp::sum(rp::vmap(h)(x)); }), three);
+  Section("g02_transforms", "grad vmap")
+      .traced(rp::grad([h](Array x) { return rp::sum(rp::vmap(h)(x)); }), three);
   Section("g02_transforms", "second order").traced(rp::grad(rp::grad(h)), 1.0);
 }
 
@@ -55,7 +57,8 @@ TEST_CASE("g02: the linear function of checkpoint") {
   Section("g02_transforms", "make_jaxpr linearize out").forward(h, 1.0);
   for (const Array& x : {Array(1.0), rp::full({}, 1.0, rp::float32)}) {
     const auto linear = rp::linearize(h, x).second;
-    Section s("g02_transforms", x.weak_type() ? "linearize eager jaxpr" : "linearize eager jaxpr with Array");
+    Section s("g02_transforms",
+              x.weak_type() ? "linearize eager jaxpr" : "linearize eager jaxpr with Array");
     s.traced(linear, Array(1.0));
     s.program(linear.jaxpr().str());
   }
@@ -72,11 +75,14 @@ TEST_CASE("g03: closures over traced values and constants") {
   traced.residuals(f, RP_ARGS(x, y));
   traced.end();
   const Array c = rp::arange(3.0);
-  auto over_constant = [c](Array v) { return rp::checkpoint([c](Array z) { return rp::sin(z) * c; })(v); };
+  auto over_constant = [c](Array v) {
+    return rp::checkpoint([c](Array z) { return rp::sin(z) * c; })(v);
+  };
   Section constant("g03_scan_closure_dtypes", "closure over array const");
   constant.traced(over_constant, c);
   constant.skip("[Array([0., 1., 2.], dtype=float32)]");
-  CHECK(rp::make_jaxpr(over_constant)(c).consts().at(0).to_vector<double>() == std::vector<double>{0, 1, 2});
+  CHECK(rp::make_jaxpr(over_constant)(c).consts().at(0).to_vector<double>() ==
+        std::vector<double>{0, 1, 2});
   constant.residuals(over_constant, rp::arg("x", c));
   constant.end();
   Section numbers("g03_scan_closure_dtypes", "closure over np array");  // arrays are arrays here
@@ -103,7 +109,10 @@ TEST_CASE("g03: integer and bool arguments, constant results") {
   CHECK(std::get<1>(gradients).dtype() == rp::float0);
   mixed.end();
   Section constant("g03_scan_closure_dtypes", "const out");
-  constant.traced(rp::checkpoint([](Array v) { return std::tuple{v, Array(3.0), rp::arange(2)}; }), x);
+  constant.traced(rp::checkpoint([](Array v) {
+                    return std::tuple{v, Array(3.0), rp::arange(2)};
+                  }),
+                  x);
   constant.end();
 }
 
@@ -139,7 +148,9 @@ TEST_CASE("g15: dead code, zero tangents, partial use, nested checkpoints") {
   dead.forward(rp::checkpoint([](Array x) { return rp::logsumexp(x); }), three);
   dead.end();
   Section zero("g15_eager_misc", "all-zero tangents");
-  zero.traced(rp::grad([](Array x, Array y) { return x * rp::checkpoint([](Array v) { return rp::sin(v); })(y); }),
+  zero.traced(rp::grad([](Array x, Array y) {
+                return x * rp::checkpoint([](Array v) { return rp::sin(v); })(y);
+              }),
               1.0, 2.0);
   zero.end();
   auto m = rp::checkpoint([](Array x, Array y) {

@@ -49,6 +49,9 @@ TEST_CASE("golden scan_plain: a scan with carry and outputs") {
 }
 TEST_CASE("golden fori_static: a loop with C++ bounds") {
   const Json& c = case_named("fori_static");
-  auto f = [](Array x) { return rp::fori_loop(0, 3, [](Array, Array v) { return rp::sin(v); }, x); };
+  auto f = [](Array x) {
+    return rp::fori_loop(
+        0, 3, [](Array, Array v) { return rp::sin(v); }, x);
+  };
   check_case("fori_static", f, arg(c, 0)[0]);
 }

@@ -2,7 +2,9 @@
 // Python files.
 #pragma once
 
+#include "error_text.h"
 #include "reprise/io.h"
+#include "test_data.h"
 #include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
@@ -13,8 +15,6 @@
 #include <functional>
 #include <string>
 #include <vector>
-
-#include "error_text.h"
 
 namespace reprise::io_test {
 
@@ -52,9 +52,8 @@ inline std::string read_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 inline std::string test_file(const std::string& name) {
-  return std::string(REPRISE_TEST_DATA) + "/io/" + name;
+  return golden_path("io/" + std::string(name));
 }
-
 
 inline const std::vector<Dtype>& all_dtypes() {
   static const std::vector<Dtype> all = {bool_, uint8, uint16,  uint32,   uint64,  int8,   int16,

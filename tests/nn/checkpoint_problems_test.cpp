@@ -21,8 +21,10 @@ struct MLP : rp::nn::Module<MLP> {
 template <class Model>
 void check_case(const flax::Json& c, const Model& model) {
   const Array x = flax::array_of(c.at("x"));
-  const auto [first, variables] = model.init_with_output(rp::random::PRNGKey(c.at("seed").get<std::int64_t>()), x);
-  if (c.contains("params")) flax::check_bits(variables.dict("params"), flax::dict_of(c.at("params")));
+  const auto [first, variables] =
+      model.init_with_output(rp::random::PRNGKey(c.at("seed").get<std::int64_t>()), x);
+  if (c.contains("params"))
+    flax::check_bits(variables.dict("params"), flax::dict_of(c.at("params")));
   const Array out = model.apply(variables, x);
   const Array wanted = flax::array_of(c.at("out"));
   CHECK(flax::worst_ulp(out, wanted) == 0);
@@ -46,8 +48,8 @@ TEST_CASE("nn_checkpoint_forward has the bits of Flax: parameters, outputs and g
 }
 
 TEST_CASE("nn_remat_policy has the bits of Flax: parameters, outputs and gradients") {
-  const auto RematMLP = rp::nn::remat<MLP>(
-      {.policy = rp::checkpoint_policies::dots_with_no_batch_dims_saveable});
+  const auto RematMLP =
+      rp::nn::remat<MLP>({.policy = rp::checkpoint_policies::dots_with_no_batch_dims_saveable});
   for (const flax::Json& c : flax::cases("nn_remat_policy")) {
     CAPTURE(c.at("seed").dump() + " D " + c.at("D").dump() + " F " + c.at("features").dump());
     const int features = c.at("features");

@@ -1,15 +1,17 @@
 // What the real Flax computes, read from JSON, and comparisons to the bit and to the tolerance.
 #pragma once
 
-#include <doctest/doctest.h>
+#include "test_data.h"
 #include <reprise/nn.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace rp = reprise;
 using Json = nlohmann::json;
 
 inline Json read_json(const std::string& file) {
-  std::ifstream in(std::string(REPRISE_TEST_DATA) + "/" + file);
+  std::ifstream in(golden_path(file));
   REQUIRE(in.good());
   return Json::parse(in);
 }
@@ -38,18 +40,23 @@ inline rp::Array wave(const rp::Shape& shape) {
   std::vector<float> values;
   std::int64_t size = 1;
   for (const std::int64_t n : shape) size *= n;
-  for (std::int64_t i = 0; i < size; ++i) values.push_back(static_cast<float>(1.7 * std::sin(1.3 * static_cast<double>(i) + 0.5)));
+  for (std::int64_t i = 0; i < size; ++i)
+    values.push_back(static_cast<float>(1.7 * std::sin(1.3 * static_cast<double>(i) + 0.5)));
   return rp::array(values, shape);
 }
 
-inline bool is_array(const Json& j) { return j.is_object() && j.contains("dtype") && j.contains("shape"); }
+inline bool is_array(const Json& j) {
+  return j.is_object() && j.contains("dtype") && j.contains("shape");
+}
 
 inline rp::Array array_of(const Json& j) {
   const auto shape = j.at("shape").get<rp::Shape>();
-  if (j.at("dtype") == "int32") return rp::array(j.at("values").get<std::vector<std::int32_t>>(), shape);
+  if (j.at("dtype") == "int32")
+    return rp::array(j.at("values").get<std::vector<std::int32_t>>(), shape);
   std::vector<float> values;
   for (const Json& bits : j.at("bits")) {
-    values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(std::stoul(bits.get<std::string>(), nullptr, 16))));
+    values.push_back(std::bit_cast<float>(
+        static_cast<std::uint32_t>(std::stoul(bits.get<std::string>(), nullptr, 16))));
   }
   const rp::Array array = rp::array(values, shape);
   return j.at("dtype") == "bfloat16" ? array.astype(rp::bfloat16) : array;
@@ -78,7 +85,8 @@ inline std::int64_t worst_ulp(const rp::Array& ours, const rp::Array& theirs) {
   CHECK(ours.dtype() == theirs.dtype());
   const auto a = ours.to_vector<float>(), b = theirs.to_vector<float>();
   std::int64_t worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(ordered(a[i]) - ordered(b[i])));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    worst = std::max(worst, std::abs(ordered(a[i]) - ordered(b[i])));
   return worst;
 }
 
@@ -91,7 +99,8 @@ inline double worst_ratio(const rp::Array& ours, const rp::Array& theirs) {
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     largest = std::max(largest, std::abs(b[i]));
-    difference = std::isnan(a[i]) || std::isnan(b[i]) ? INFINITY : std::max(difference, std::abs(a[i] - b[i]));
+    difference = std::isnan(a[i]) || std::isnan(b[i]) ? INFINITY
+                                                      : std::max(difference, std::abs(a[i] - b[i]));
   }
   const double unit = ours.dtype() == rp::bfloat16 ? 8e-3 : 1e-6;
   return difference / (unit * largest);
@@ -124,7 +133,8 @@ template <class T>
 void check_result(const T& ours, const Json& theirs) {
   const rp::Arrays a = rp::tree_leaves(ours);
   REQUIRE(a.size() == theirs.size());
-  for (std::size_t i = 0; i < a.size(); ++i) check_close(a[i], array_of(theirs.at(std::to_string(i))));
+  for (std::size_t i = 0; i < a.size(); ++i)
+    check_close(a[i], array_of(theirs.at(std::to_string(i))));
 }
 
 struct CaseOptions {
@@ -134,7 +144,8 @@ struct CaseOptions {
 };
 // init gives the variables of the case to the bit, apply its results.
 template <auto method = nullptr, class Model, class... A>
-void check_model(const std::string& name, const Model& model, const CaseOptions& options, const A&... args) {
+void check_model(const std::string& name, const Model& model, const CaseOptions& options,
+                 const A&... args) {
   CAPTURE(name);
   const Json& c = more(name);
   std::map<std::string, rp::Array> keys = options.rngs.keys();
@@ -153,8 +164,8 @@ void check_model(const std::string& name, const Model& model, const CaseOptions&
 }
 // And the gradients of sum(first result ** 2).
 template <class Model, class... A>
-void check_gradients(const std::string& name, const Model& model, const CaseOptions& options, const rp::Array& x,
-                     const A&... args) {
+void check_gradients(const std::string& name, const Model& model, const CaseOptions& options,
+                     const rp::Array& x, const A&... args) {
   CAPTURE(name);
   const Json& c = more(name);
   const auto loss = [&](rp::Dict v, rp::Array at) {

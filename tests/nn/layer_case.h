@@ -1,13 +1,12 @@
 // A golden case of a layer function: its value, compiled value and gradients against Flax's.
 #pragma once
 
+#include "error_text.h"
 #include "flax_golden.h"
 
 #include <cmath>
 #include <functional>
 #include <string>
-
-#include "error_text.h"
 
 namespace reprise {
 
@@ -37,6 +36,5 @@ inline void check_layer(const std::string& name, const LayerFunction& f) {
     flax_golden::near(grads[i], c["grads"][i], 5e-6);
   }
 }
-
 
 }  // namespace reprise

@@ -53,12 +53,14 @@ struct Block : nn::Module<Block> {
 struct Stack : nn::Module<Stack> {
   std::int64_t features, length;
   bool check;
-  Stack(std::int64_t features, std::int64_t length, bool check) : features(features), length(length), check(check) {}
+  Stack(std::int64_t features, std::int64_t length, bool check)
+      : features(features), length(length), check(check) {}
   Array call(Array x) {
-    const auto Layers = nn::scan(nn::remat<Block>({.prevent_cse = false}), {.variable_axes = {{"params", 0}},
-                                                                            .split_rngs = {{"params", true}},
-                                                                            .length = length,
-                                                                            .check_constancy_invariants = check});
+    const auto Layers =
+        nn::scan(nn::remat<Block>({.prevent_cse = false}), {.variable_axes = {{"params", 0}},
+                                                            .split_rngs = {{"params", true}},
+                                                            .length = length,
+                                                            .check_constancy_invariants = check});
     auto layers = Layers(features).named("layers");
     return layers(x, rp::none).first;
   }
@@ -75,7 +77,8 @@ TEST_CASE("layers make the parameters of Flax to the bit and compute its outputs
   check_layer("DenseGeneral_2x3", nn::DenseGeneral({2, 3}));
   check_layer("Conv_3_k3", nn::Conv(2, 3));
   check_layer("MHDPA_2heads", nn::MultiHeadDotProductAttention(2));
-  check_layer("Dropout_0.25", nn::Dropout(0.25, {.deterministic = false}), {{"dropout", rp::random::PRNGKey(1)}});
+  check_layer("Dropout_0.25", nn::Dropout(0.25, {.deterministic = false}),
+              {{"dropout", rp::random::PRNGKey(1)}});
   check_layer("GroupNorm_2", nn::GroupNorm({.num_groups = 2}));
 }
 
@@ -84,13 +87,16 @@ TEST_CASE("remat of dropout draws the mask of Flax, and the gradient has the sam
   const Array x = flax::array_of(c.at("x"));
   const nn::Rngs rngs = {{"dropout", rp::random::PRNGKey(2)}};
   const auto check = [&](const auto& model) {
-    const Dict variables = model.init({{"params", rp::random::PRNGKey(0)}, {"dropout", rp::random::PRNGKey(1)}}, x);
+    const Dict variables =
+        model.init({{"params", rp::random::PRNGKey(0)}, {"dropout", rp::random::PRNGKey(1)}}, x);
     flax::check_bits(variables.dict("params"), flax::dict_of(c.at("params")));
-    flax::check_close(model.apply(variables, {.rngs = rngs}, x), flax::array_of(c.at("out_dropout_key2")));
+    flax::check_close(model.apply(variables, {.rngs = rngs}, x),
+                      flax::array_of(c.at("out_dropout_key2")));
     const Dict grads =
         rp::grad([&](Dict v) { return rp::sum(model.apply(v, {.rngs = rngs}, x)); })(variables);
     const Dict wanted = flax::dict_of(c.at("grad_params_sum"));
-    flax::check_close(grads.dict("params").dict("Dense_0")["kernel"], wanted.dict("Dense_0")["kernel"]);
+    flax::check_close(grads.dict("params").dict("Dense_0")["kernel"],
+                      wanted.dict("Dense_0")["kernel"]);
     flax::check_close(grads.dict("params").dict("Dense_0")["bias"], wanted.dict("Dense_0")["bias"]);
   };
   check(nn::remat<DropoutNet>()());
@@ -115,7 +121,8 @@ TEST_CASE("remat of batch normalisation moves the statistics of Flax once") {
   check(BatchNormNet());
 }
 
-TEST_CASE("scan of remat makes the parameters of Flax to the bit, with and without the constancy check") {
+TEST_CASE(
+    "scan of remat makes the parameters of Flax to the bit, with and without the constancy check") {
   for (const flax::Json& c : flax::cases("linen_scan_of_remat")) {
     const Stack model(c.at("features"), c.at("length"), c.at("check_constancy_invariants"));
     CAPTURE(c.at("seed").dump() + " " + c.at("check_constancy_invariants").dump());

@@ -228,7 +228,8 @@ TEST_CASE("normalisation says what does not fit") {
   CHECK(begins(error_of<TypeError>([&] { nn::group_norm(x, 3); }),
                "group_norm: the number of groups must divide the number of features, got 3 and 4"));
   CHECK(begins(
-      error_of<TypeError>([&] { nn::group_norm(x, 2, std::nullopt, std::nullopt, {.reduction_axes = 1}); }),
+      error_of<TypeError>(
+          [&] { nn::group_norm(x, 2, std::nullopt, std::nullopt, {.reduction_axes = 1}); }),
       "group_norm: the reduction axes must include the last one, which holds the features, got "
       "[1]"));
   CHECK(begins(error_of<TypeError>([&] { nn::group_norm(1.0, 2); }),

@@ -59,12 +59,15 @@ struct Cnt : nn::Module<Cnt> {
   }
 };
 struct Counting : nn::Module<Counting> {
-  Array call(Array x) { return nn::scan<Cnt>({.variable_carry = "counter", .length = 4})()(x).first; }
+  Array call(Array x) {
+    return nn::scan<Cnt>({.variable_carry = "counter", .length = 4})()(x).first;
+  }
 };
 
 struct InnerScan : nn::Module<InnerScan> {
   std::pair<Array, Array> call(Array c, std::optional<Array> x) {
-    const auto Scanned = nn::scan<Blk>({.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 2});
+    const auto Scanned =
+        nn::scan<Blk>({.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 2});
     return Scanned(BlockOptions{.bias = false})(c, x);
   }
 };
@@ -72,7 +75,8 @@ struct InnerScan : nn::Module<InnerScan> {
 struct RematScans : nn::Module<RematScans> {
   Array call(Array x) {
     x = nn::remat_scan<MLP>({.lengths = {2, 2}})(4)(x);
-    return nn::remat_scan<nn::Dense>({.lengths = {100}})(4, nn::DenseFields{.name = "dense_stack"})(x);
+    return nn::remat_scan<nn::Dense>({.lengths = {100}})(4,
+                                                         nn::DenseFields{.name = "dense_stack"})(x);
   }
 };
 
@@ -135,29 +139,36 @@ TEST_CASE("a lifted function makes children as the module itself would") {
 
 TEST_CASE("scan stacks parameters along any axis") {
   const Array x = wave({2, 4});
-  const nn::LiftScanOptions first = {.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 3};
+  const nn::LiftScanOptions first = {
+      .variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 3};
   check_model("scan_axis0", nn::scan(nn::remat<Blk>(), first)(), {}, x, none);
   nn::LiftScanOptions budget = first;
   budget.checkpoints = 2;
   check_model("scan_axis0", nn::scan<Blk>(budget)(), {}, x, none);
   const Dict variables = flax::dict_of(flax::more("scan_axis0").at("variables"));
   const auto gradient = [&](const auto& model) {
-    const auto loss = [&](Dict v) { return rp::sum(rp::square(rp::tree_leaves(model.apply(v, nn::ApplyOptions{}, x, none))[0])); };
+    const auto loss = [&](Dict v) {
+      return rp::sum(rp::square(rp::tree_leaves(model.apply(v, nn::ApplyOptions{}, x, none))[0]));
+    };
     return rp::grad(loss)(variables).dict("params");
   };
   flax::check_close(gradient(nn::scan<Blk>(budget)()), gradient(nn::scan<Blk>(first)()));
-  check_model("scan_axis1",
-              nn::scan<Blk>({.variable_axes = {{"params", 1}}, .split_rngs = split_params, .length = 3})(), {}, x, none);
-  check_model("scan_axis_last_nobias",
-              nn::scan<Blk>({.variable_axes = {{"params", -1}}, .split_rngs = split_params, .length = 3})(
-                  BlockOptions{.bias = false}),
-              {.seed = 7}, x, none);
+  check_model(
+      "scan_axis1",
+      nn::scan<Blk>({.variable_axes = {{"params", 1}}, .split_rngs = split_params, .length = 3})(),
+      {}, x, none);
+  check_model(
+      "scan_axis_last_nobias",
+      nn::scan<Blk>({.variable_axes = {{"params", -1}}, .split_rngs = split_params, .length = 3})(
+          BlockOptions{.bias = false}),
+      {.seed = 7}, x, none);
 }
 
 TEST_CASE("scan cuts arguments along any axis, or hands them whole to all steps") {
   const Array x = wave({2, 4});
   const nn::VariableAxes axes = {{"params", 0}};
-  check_model("scan_xs", nn::scan<Blk>({.variable_axes = axes, .split_rngs = split_params})(), {}, x, wave({3, 2, 4}));
+  check_model("scan_xs", nn::scan<Blk>({.variable_axes = axes, .split_rngs = split_params})(), {},
+              x, wave({3, 2, 4}));
   check_model("scan_xs_axis1_out1_reverse",
               nn::scan<Blk>({.variable_axes = axes,
                              .split_rngs = split_params,
@@ -175,23 +186,29 @@ TEST_CASE("scan cuts arguments along any axis, or hands them whole to all steps"
 
 TEST_CASE("scan stacks statistics, splits or shares keys, broadcasts and carries variables") {
   const nn::VariableAxes both = {{"params", 0}, {"batch_stats", 0}};
-  check_model("scan_batch_stats",
-              nn::scan(nn::remat<Blk>(), {.variable_axes = both, .split_rngs = split_params, .length = 3})(
-                  BlockOptions{.norm = true}),
-              {.changes = "batch_stats"}, wave({4, 3}), none);
+  check_model(
+      "scan_batch_stats",
+      nn::scan(nn::remat<Blk>(), {.variable_axes = both, .split_rngs = split_params, .length = 3})(
+          BlockOptions{.norm = true}),
+      {.changes = "batch_stats"}, wave({4, 3}), none);
   const flax::CaseOptions dropout = {.rngs = {{"dropout", rp::random::PRNGKey(11)}}};
   const nn::VariableAxes axes = {{"params", 0}};
-  const Split split_both = {{"params", true}, {"dropout", true}}, shared = {{"params", true}, {"dropout", false}};
-  check_model("scan_dropout",
-              nn::scan(nn::remat<Blk>(), {.variable_axes = axes, .split_rngs = split_both, .length = 3})(
+  const Split split_both = {{"params", true}, {"dropout", true}},
+              shared = {{"params", true}, {"dropout", false}};
+  check_model(
+      "scan_dropout",
+      nn::scan(nn::remat<Blk>(), {.variable_axes = axes, .split_rngs = split_both, .length = 3})(
+          BlockOptions{.drop = 0.5}),
+      dropout, wave({2, 8}), none);
+  check_model("scan_dropout_shared",
+              nn::scan<Blk>({.variable_axes = axes, .split_rngs = shared, .length = 3})(
                   BlockOptions{.drop = 0.5}),
               dropout, wave({2, 8}), none);
-  check_model("scan_dropout_shared",
-              nn::scan<Blk>({.variable_axes = axes, .split_rngs = shared, .length = 3})(BlockOptions{.drop = 0.5}),
-              dropout, wave({2, 8}), none);
-  check_model("scan_broadcast_params",
-              nn::scan<Blk>({.variable_broadcast = "params", .split_rngs = {{"params", false}}, .length = 3})(), {},
-              wave({2, 4}), none);
+  check_model(
+      "scan_broadcast_params",
+      nn::scan<Blk>(
+          {.variable_broadcast = "params", .split_rngs = {{"params", false}}, .length = 3})(),
+      {}, wave({2, 4}), none);
 }
 
 TEST_CASE("scan hands a carried variable from step to step") {
@@ -204,11 +221,14 @@ TEST_CASE("scan hands a carried variable from step to step") {
 
 TEST_CASE("scans nest, and remat_scan nests them with recomputation") {
   check_model("scan_nested",
-              nn::scan<InnerScan>({.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 3})(), {},
-              wave({2, 4}), none);
-  check_model("remat_scan_222", nn::remat_scan<nn::Dense>({.lengths = {2, 2, 2}})(3), {}, wave({3}));
+              nn::scan<InnerScan>(
+                  {.variable_axes = {{"params", 0}}, .split_rngs = split_params, .length = 3})(),
+              {}, wave({2, 4}), none);
+  check_model("remat_scan_222", nn::remat_scan<nn::Dense>({.lengths = {2, 2, 2}})(3), {},
+              wave({3}));
   const nn::DenseFields no_bias = {.use_bias = false};
-  check_model("remat_scan_3_nobias", nn::remat_scan<nn::Dense>({.lengths = {3}})(3, no_bias), {}, wave({3}));
+  check_model("remat_scan_3_nobias", nn::remat_scan<nn::Dense>({.lengths = {3}})(3, no_bias), {},
+              wave({3}));
   const auto two_loops = nn::remat_scan<nn::Dense>({.lengths = {2, 3}})(3, no_bias);
   check_model("remat_scan_23_nobias", two_loops, {.seed = 5}, wave({3}));
   check_gradients("remat_scan_23_nobias", two_loops, {}, wave({3}));
@@ -217,7 +237,9 @@ TEST_CASE("scans nest, and remat_scan nests them with recomputation") {
 
 TEST_CASE("vmap maps or shares parameters and keys") {
   const nn::VariableAxes axes = {{"params", 0}};
-  check_model("vmap_split", nn::vmap<nn::Dense>({.variable_axes = axes, .split_rngs = split_params})(3), {}, wave({2, 4}));
+  check_model("vmap_split",
+              nn::vmap<nn::Dense>({.variable_axes = axes, .split_rngs = split_params})(3), {},
+              wave({2, 4}));
   check_model("vmap_axis1",
               nn::vmap<nn::Dense>({.variable_axes = {{"params", 1}},
                                    .split_rngs = split_params,
@@ -225,7 +247,8 @@ TEST_CASE("vmap maps or shares parameters and keys") {
                                    .out_axes = {1}})(3),
               {}, wave({4, 2}));
   check_model("vmap_shared",
-              nn::vmap<nn::Dense>({.variable_axes = {{"params", std::nullopt}}, .split_rngs = {{"params", false}}})(3),
+              nn::vmap<nn::Dense>({.variable_axes = {{"params", std::nullopt}},
+                                   .split_rngs = {{"params", false}}})(3),
               {}, wave({2, 4}));
   check_model("vmap_children", VmapChildren(), {}, wave({2, 4}));
   check_model("vmap_dropout", nn::vmap<TwoDrop>({.split_rngs = {{"dropout", true}}})(),

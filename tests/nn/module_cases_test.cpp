@@ -178,7 +178,8 @@ struct Outer : nn::Module<Outer> {
 }  // namespace
 
 TEST_CASE("Sequential: children by place, or of the module whose call made them") {
-  check_model("sequential_top", nn::Sequential({nn::Dense(3), nn::relu, nn::Dense(2)}), {}, wave({4}));
+  check_model("sequential_top", nn::Sequential({nn::Dense(3), nn::relu, nn::Dense(2)}), {},
+              wave({4}));
   check_model("sequential_inside", SequentialInside(), {}, wave({4}));
 }
 
@@ -198,13 +199,15 @@ TEST_CASE("a module given as a member is named after it, also when it was named 
   check_model("attribute_named_outside", Wrap(nn::Dense(3, {.name = "foo"})), {}, wave({4}));
 }
 
-TEST_CASE("a module made by the caller keeps its place, also inside remat and when two modules hold it") {
+TEST_CASE(
+    "a module made by the caller keeps its place, also inside remat and when two modules hold it") {
   check_model("attribute_inside_remat", WrapInside(), {}, wave({4}));
   const nn::Dense shared(3);
   check_model("attribute_shared", Twin(Wrap(shared), Wrap(shared)), {}, wave({4}));
 }
 
-TEST_CASE("members made by constructors inside a call do not count among the children of the call") {
+TEST_CASE(
+    "members made by constructors inside a call do not count among the children of the call") {
   const Dict params = Outer().init(rp::random::PRNGKey(0), wave({4})).dict("params");
   std::vector<std::string> names;
   for (const auto& [name, node] : params.items()) names.push_back(name);
@@ -256,6 +259,7 @@ TEST_CASE("the gradient of a perturbation is that of the value it is added to") 
   Dict only_params;
   only_params["params"] = variables.dict("params");
   flax::check_result(Perturbed().apply(only_params, x), c.at("out"));
-  const Dict grads = rp::grad([&](Dict v) { return rp::sum(rp::square(Perturbed().apply(v, x))); })(variables);
+  const Dict grads =
+      rp::grad([&](Dict v) { return rp::sum(rp::square(Perturbed().apply(v, x))); })(variables);
   flax::check_close(grads.dict("perturbations"), flax::dict_of(c.at("grad")));
 }

@@ -33,11 +33,14 @@ struct NoisyNorm : nn::Module<NoisyNorm> {
   }
 };
 
-bool same_bits(const Array& a, const Array& b) { return a.to_vector<float>() == b.to_vector<float>(); }
+bool same_bits(const Array& a, const Array& b) {
+  return a.to_vector<float>() == b.to_vector<float>();
+}
 
 std::size_t count_of(const std::string& text, const std::string& word) {
   std::size_t count = 0;
-  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++count;
   return count;
 }
 
@@ -74,7 +77,8 @@ TEST_CASE("a lifted class is named after the transformation and its target") {
   CHECK(nn::remat_scan<nn::Dense>({.lengths = {2}})(4).class_name() == "Remat_scanDense");
 }
 
-TEST_CASE("at the top remat changes neither parameters nor results, to the bit, whatever the policy") {
+TEST_CASE(
+    "at the top remat changes neither parameters nor results, to the bit, whatever the policy") {
   const Array x = wave({3, 5});
   const MLP plain(6);
   const Dict variables = plain.init(rp::random::PRNGKey(3), x);
@@ -92,7 +96,8 @@ TEST_CASE("at the top remat changes neither parameters nor results, to the bit, 
   }
 }
 
-TEST_CASE("with dropout and batch normalisation remat gives the same bits, statistics and gradients") {
+TEST_CASE(
+    "with dropout and batch normalisation remat gives the same bits, statistics and gradients") {
   const Array x = wave({4, 8});
   const nn::Rngs rngs = {{"dropout", rp::random::PRNGKey(2)}};
   const NoisyNorm plain;
@@ -149,7 +154,9 @@ TEST_CASE("the recomputation draws the mask of the forward pass, compiled too") 
 }
 
 TEST_CASE("residuals and products per policy are those of Flax") {
-  const auto with = [](const rp::Policy& policy) { return saved_by(nn::remat<MLP>({.policy = policy})(4)); };
+  const auto with = [](const rp::Policy& policy) {
+    return saved_by(nn::remat<MLP>({.policy = policy})(4));
+  };
   CHECK(saved_by(MLP(4)).dots == 9);
   CHECK(saved_by(MLP(4)).arguments == 4);
   CHECK(with({}) == Saved{6, 0, 11});
@@ -183,7 +190,8 @@ TEST_CASE("convolutions: dots_saveable keeps them, dots_with_no_batch_dims_savea
   CHECK(convolutions(Net()) == 5);
   CHECK(convolutions(nn::remat<Net>()()) == 6);
   CHECK(convolutions(nn::remat<Net>({.policy = policies::dots_saveable})()) == 5);
-  CHECK(convolutions(nn::remat<Net>({.policy = policies::dots_with_no_batch_dims_saveable})()) == 6);
+  CHECK(convolutions(nn::remat<Net>({.policy = policies::dots_with_no_batch_dims_saveable})()) ==
+        6);
 }
 
 namespace {
@@ -207,11 +215,14 @@ TEST_CASE("static_argnums counts the module as 0: such an argument is not traced
   const Dict variables = model.init(rp::random::PRNGKey(0), x, Array(true));
   CHECK(model.apply(variables, x, Array(true)).shape() == rp::Shape{1, 3});
   const auto negative = nn::remat<Switch>({.static_argnums = {-1}})();
-  CHECK(same_bits(negative.apply(variables, x, Array(true)), model.apply(variables, x, Array(true))));
-  CHECK_THROWS_AS(nn::remat<Switch>()().init(rp::random::PRNGKey(0), x, Array(true)), rp::TraceError);
-  CHECK_THROWS_WITH_AS(nn::remat<Switch>({.static_argnums = {3}})().init(rp::random::PRNGKey(0), x, Array(true)),
-                       doctest::Contains("static_argnums must be at least -3 and less than 3 for this call, got 3"),
-                       rp::TypeError);
+  CHECK(
+      same_bits(negative.apply(variables, x, Array(true)), model.apply(variables, x, Array(true))));
+  CHECK_THROWS_AS(nn::remat<Switch>()().init(rp::random::PRNGKey(0), x, Array(true)),
+                  rp::TraceError);
+  CHECK_THROWS_WITH_AS(
+      nn::remat<Switch>({.static_argnums = {3}})().init(rp::random::PRNGKey(0), x, Array(true)),
+      doctest::Contains("static_argnums must be at least -3 and less than 3 for this call, got 3"),
+      rp::TypeError);
 }
 
 TEST_CASE("a parameter of type bool is static without static_argnums") {
@@ -233,7 +244,9 @@ struct AutoEncoder : nn::Module<AutoEncoder> {
 };
 template <auto method, class Model>
 std::size_t remats(const Model& model, const Dict& variables, const Array& x) {
-  return count_of(rp::make_jaxpr([&](Dict v) { return model.template apply<method>(v, x); })(variables).str(), "remat2[");
+  return count_of(
+      rp::make_jaxpr([&](Dict v) { return model.template apply<method>(v, x); })(variables).str(),
+      "remat2[");
 }
 }  // namespace
 
@@ -244,34 +257,45 @@ TEST_CASE("methods other than call can be lifted, each with options of its own")
   CHECK(remats<&AutoEncoder::encode>(both, variables, x) == 1);
   CHECK(remats<&AutoEncoder::decode>(both, variables, z) == 1);
   CHECK(remats<nullptr>(both, variables, x) == 0);
-  const auto one = nn::remat<AutoEncoder>(nn::method<&AutoEncoder::encode>({.policy = policies::dots_saveable}),
-                                          nn::method<&AutoEncoder::decode>({.prevent_cse = false}))();
+  const auto one =
+      nn::remat<AutoEncoder>(nn::method<&AutoEncoder::encode>({.policy = policies::dots_saveable}),
+                             nn::method<&AutoEncoder::decode>({.prevent_cse = false}))();
   CHECK(remats<&AutoEncoder::encode>(one, variables, x) == 1);
   const auto text =
-      rp::make_jaxpr([&](Dict v) { return one.apply<&AutoEncoder::decode>(v, z); })(variables).str();
+      rp::make_jaxpr([&](Dict v) { return one.apply<&AutoEncoder::decode>(v, z); })(variables)
+          .str();
   CHECK(count_of(text, "prevent_cse=False") == 1);
-  CHECK(same_bits(both.apply<&AutoEncoder::encode>(variables, x), AutoEncoder().apply<&AutoEncoder::encode>(variables, x)));
+  CHECK(same_bits(both.apply<&AutoEncoder::encode>(variables, x),
+                  AutoEncoder().apply<&AutoEncoder::encode>(variables, x)));
 }
 
-TEST_CASE("filters hide collections and streams from the inside, messages name the path with the lifts") {
+TEST_CASE(
+    "filters hide collections and streams from the inside, messages name the path with the lifts") {
   const Array x = wave({4, 8});
   const nn::Rngs keys = {{"params", rp::random::PRNGKey(0)}, {"dropout", rp::random::PRNGKey(1)}};
   const Dict variables = NoisyNorm().init(keys, x);
   const nn::ApplyOptions options = {.rngs = {{"dropout", rp::random::PRNGKey(1)}}};
-  CHECK_THROWS_WITH_AS(nn::remat<NoisyNorm>({.rngs = false})().apply(variables, nn::mutable_("batch_stats", options), x),
-                       doctest::Contains("make_rng: Dropout_0 needs a key for \"dropout\", got no keys"), rp::TypeError);
-  CHECK_THROWS_WITH_AS(nn::remat<NoisyNorm>({.variables = "params"})().apply(variables, options, x),
-                       doctest::Contains("variable: collection \"batch_stats\" is empty, wanted \"mean\" in /remat()/BatchNorm_0"),
-                       rp::TypeError);
-  CHECK_THROWS_WITH_AS(nn::remat(nn::remat<NoisyNorm>())().apply(variables, options, x),
-                       doctest::Contains("collection \"batch_stats\" is immutable, got a new value for \"mean\" in "
-                                         "/remat(remat())/BatchNorm_0"),
-                       rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      nn::remat<NoisyNorm>({.rngs = false})().apply(variables, nn::mutable_("batch_stats", options),
+                                                    x),
+      doctest::Contains("make_rng: Dropout_0 needs a key for \"dropout\", got no keys"),
+      rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      nn::remat<NoisyNorm>({.variables = "params"})().apply(variables, options, x),
+      doctest::Contains(
+          "variable: collection \"batch_stats\" is empty, wanted \"mean\" in /remat()/BatchNorm_0"),
+      rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      nn::remat(nn::remat<NoisyNorm>())().apply(variables, options, x),
+      doctest::Contains("collection \"batch_stats\" is immutable, got a new value for \"mean\" in "
+                        "/remat(remat())/BatchNorm_0"),
+      rp::TypeError);
 }
 
 TEST_CASE("the option concrete is an error that names its successor") {
-  CHECK_THROWS_WITH_AS(nn::remat<MLP>({.concrete = true})(4).init(rp::random::PRNGKey(0), wave({4})),
-                       doctest::Contains("remat: the option concrete no longer exists"), rp::TypeError);
+  CHECK_THROWS_WITH_AS(
+      nn::remat<MLP>({.concrete = true})(4).init(rp::random::PRNGKey(0), wave({4})),
+      doctest::Contains("remat: the option concrete no longer exists"), rp::TypeError);
 }
 
 TEST_CASE("module paths ignore transformations") {
@@ -287,5 +311,6 @@ TEST_CASE("module paths ignore transformations") {
   };
   const Dict variables = Root().init(rp::random::PRNGKey(0), wave({2}));
   CHECK(variables.dict("params").dict("c1").contains("w"));
-  CHECK_THROWS_WITH_AS(Root().apply({}, wave({2})), doctest::Contains("wanted \"w\" in /remat(remat(c1))"), rp::TypeError);
+  CHECK_THROWS_WITH_AS(Root().apply({}, wave({2})),
+                       doctest::Contains("wanted \"w\" in /remat(remat(c1))"), rp::TypeError);
 }

@@ -1,8 +1,7 @@
 // A stack of twelve checkpointed blocks, scanned, trained compiled: the loss is that without
 // checkpointing, the memory is what the policy promises.
-#include <reprise/optim.h>
-
 #include "nn/golden.h"
+#include <reprise/optim.h>
 
 namespace rp = reprise;
 namespace nn = reprise::nn;
@@ -12,7 +11,8 @@ using rp::Dict;
 
 namespace {
 
-constexpr std::int64_t vocabulary = 32, features = 16, heads = 2, positions = 16, batch = 4, blocks = 12;
+constexpr std::int64_t vocabulary = 32, features = 16, heads = 2, positions = 16, batch = 4,
+                       blocks = 12;
 
 struct Block : nn::Module<Block> {
   std::pair<Array, rp::None> call(Array x) {
@@ -35,11 +35,13 @@ struct Transformer : nn::Module<Transformer<Blocks>> {
   Array call(Array tokens) {
     nn::Embed embed(vocabulary, features);
     Array x = embed(tokens);
-    const Array position = this->param("position", nn::initializers::normal(0.02), {positions, features});
+    const Array position =
+        this->param("position", nn::initializers::normal(0.02), {positions, features});
     x = x + position;
     auto stack = nn::scan(block, {.variable_axes = {{"params", 0}},
                                   .split_rngs = {{"params", true}},
-                                  .length = blocks})().named("blocks");
+                                  .length = blocks})()
+                     .named("blocks");
     x = stack(x).first;
     x = nn::LayerNorm()(x);
     return embed.template run<&nn::Embed::attend>(x);
@@ -98,11 +100,15 @@ const nn::Lift<Block> plain_block = nn::detail::as_lift<Block>({});
 
 }  // namespace
 
-TEST_CASE("twelve scanned blocks train 50 steps with the same loss with and without remat, in less memory") {
+TEST_CASE(
+    "twelve scanned blocks train 50 steps with the same loss with and without remat, in less "
+    "memory") {
   const Training plain = train(plain_block, 50);
   const Training full = train(nn::remat<Block>({.prevent_cse = false}), 50);
-  const Training dots = train(
-      nn::remat<Block>({.policy = policies::dots_with_no_batch_dims_saveable, .prevent_cse = false}), 50);
+  const Training dots =
+      train(nn::remat<Block>(
+                {.policy = policies::dots_with_no_batch_dims_saveable, .prevent_cse = false}),
+            50);
   MESSAGE("loss " << plain.losses.front() << " to " << plain.losses.back() << "; temp bytes: plain "
                   << plain.memory.temp_bytes << ", dots " << dots.memory.temp_bytes << ", remat "
                   << full.memory.temp_bytes);
@@ -112,5 +118,6 @@ TEST_CASE("twelve scanned blocks train 50 steps with the same loss with and with
   CHECK(full.memory.temp_bytes < dots.memory.temp_bytes);
   CHECK(dots.memory.temp_bytes < plain.memory.temp_bytes);
   CHECK(full.cost.matmul_flops > dots.cost.matmul_flops);
-  CHECK(dots.cost.matmul_flops > plain.cost.matmul_flops);  // attention's products have batch dimensions
+  // attention's products have batch dimensions
+  CHECK(dots.cost.matmul_flops > plain.cost.matmul_flops);
 }

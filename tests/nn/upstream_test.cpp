@@ -10,7 +10,9 @@ using rp::Dict;
 namespace {
 
 const Array key = rp::random::key(0);
-bool same_bits(const Array& a, const Array& b) { return a.to_vector<float>() == b.to_vector<float>(); }
+bool same_bits(const Array& a, const Array& b) {
+  return a.to_vector<float>() == b.to_vector<float>();
+}
 
 // Dense layers 3, 4, 5, lifted or not, under the same names.
 struct DenseStack : nn::Module<DenseStack> {
@@ -70,7 +72,8 @@ struct Tree : nn::Module<Tree> {
   int depth;
   explicit Tree(int depth) : depth(depth) {}
   Array call(Array x) {
-    for (int i = 0; i < 4; ++i) x = depth == 1 ? nn::remat<Leaf>()()(x) : nn::remat<Tree>()(depth - 1)(x);
+    for (int i = 0; i < 4; ++i)
+      x = depth == 1 ? nn::remat<Leaf>()()(x) : nn::remat<Tree>()(depth - 1)(x);
     return x;
   }
 };
@@ -90,17 +93,20 @@ struct ResidualBlock : nn::Module<ResidualBlock> {
     y = nn::BatchNorm({.use_running_average = false})(y);
     y = nn::relu(y);
     y = nn::Conv(x.shape(-1), {3, 3})(y);
-    y = nn::BatchNorm({.use_running_average = false, .scale_init = nn::initializers::zeros_init()})(y);
+    y = nn::BatchNorm({.use_running_average = false, .scale_init = nn::initializers::zeros_init()})(
+        y);
     return nn::relu(x + y);
   }
 };
 
 }  // namespace
 
-TEST_CASE("test_remat: lifted layers give exactly the output of plain ones for the same variables") {
+TEST_CASE(
+    "test_remat: lifted layers give exactly the output of plain ones for the same variables") {
   const Array x = wave({1, 2});
   const Dict variables = DenseStack(false).init(key, x);
-  const Array plain = DenseStack(false).apply(variables, x), lifted = DenseStack(true).apply(variables, x);
+  const Array plain = DenseStack(false).apply(variables, x),
+              lifted = DenseStack(true).apply(variables, x);
   CHECK(same_bits(plain, lifted));
   flax::check_bits(DenseStack(true).init(key, x), variables);
 }
@@ -108,7 +114,8 @@ TEST_CASE("test_remat: lifted layers give exactly the output of plain ones for t
 TEST_CASE("test_remat_decorated: the same with a lifted function of the module") {
   const Array x = wave({1, 2});
   const Dict variables = DenseStack(false).init(key, x);
-  const Array plain = DenseStack(false).apply(variables, x), lifted = DecoratedStack().apply(variables, x);
+  const Array plain = DenseStack(false).apply(variables, x),
+              lifted = DecoratedStack().apply(variables, x);
   CHECK(same_bits(plain, lifted));
   flax::check_bits(DecoratedStack().init(key, x), variables);
 }
@@ -132,7 +139,8 @@ TEST_CASE("test_remat_decorator_static_argnums: the same for a lifted function")
       return nn::remat(body, {.static_argnums = {2}})(*this, x, train);
     }
   };
-  CHECK(Decorated().init_with_output(key, wave({1, 4}), Array(true)).first.shape() == rp::Shape{1, 3});
+  CHECK(Decorated().init_with_output(key, wave({1, 4}), Array(true)).first.shape() ==
+        rp::Shape{1, 3});
 }
 
 TEST_CASE("test_nested_setup_calls_count: nested lifted modules run each call and setup once") {
@@ -153,7 +161,8 @@ TEST_CASE("test_multimethod_setup_calls: two lifted methods of one module agree"
 TEST_CASE("test_remat_scan: one length stacks a hundred layers") {
   struct Big : nn::Module<Big> {
     Array call(Array x) {
-      return nn::remat_scan<nn::Dense>({.lengths = {100}})(8, nn::DenseFields{.name = "dense_stack"})(x);
+      return nn::remat_scan<nn::Dense>({.lengths = {100}})(
+          8, nn::DenseFields{.name = "dense_stack"})(x);
     }
   };
   const auto [y, variables] = Big().init_with_output(key, rp::ones({2, 8}));
@@ -164,9 +173,10 @@ TEST_CASE("test_remat_scan: one length stacks a hundred layers") {
 }
 
 TEST_CASE("test_big_resnet: two lengths stack parameters and statistics of fifty residual blocks") {
-  const auto model = nn::remat_scan<ResidualBlock>({.lengths = {10, 5},
-                                                    .variable_axes = {{"params", 0}, {"batch_stats", 0}},
-                                                    .split_rngs = {{"params", true}}})();
+  const auto model =
+      nn::remat_scan<ResidualBlock>({.lengths = {10, 5},
+                                     .variable_axes = {{"params", 0}, {"batch_stats", 0}},
+                                     .split_rngs = {{"params", true}}})();
   const Array x = wave({1, 4, 4, 2});
   const auto [y, variables] = model.init_with_output(key, x);
   CHECK(y.shape() == x.shape());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "reprise/array.h"
+#include "test_data.h"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,7 @@ namespace golden {
 
 inline const nlohmann::json& flax() {
   static const nlohmann::json cases = [] {
-    std::ifstream file(std::string(REPRISE_TEST_DATA) + "/flax_cases.json");
+    std::ifstream file(golden_path("flax_cases.json"));
     return nlohmann::json::parse(file);
   }();
   return cases;

@@ -1,6 +1,5 @@
 // The core's functions that look at a function take modules, and name their variables.
 #include "error_text.h"
-
 #include <reprise/check.h>
 #include <reprise/nnx.h>
 #include <reprise/report.h>
@@ -32,7 +31,8 @@ struct MLP : nnx::Module {
 Array loss(MLP& model, Array x) { return rp::sum(model(x)); }
 
 bool names(const std::vector<rp::SavedResidual>& all, const std::string& name) {
-  return std::any_of(all.begin(), all.end(), [&](const auto& r) { return r.origin == "from the argument " + name; });
+  return std::any_of(all.begin(), all.end(),
+                     [&](const auto& r) { return r.origin == "from the argument " + name; });
 }
 
 }  // namespace
@@ -48,7 +48,8 @@ TEST_CASE("saved residuals name the variables of a module") {
   CHECK(names(again, "x"));
   const rp::ResidualReport report = rp::residual_report(nnx::remat(loss), RP_ARGS(model, x));
   CHECK(report.residuals.size() == again.size());
-  CHECK(names(rp::saved_residuals([](auto& m, auto y) { return rp::sum(m(y)); }, RP_ARGS(model, x)), "model.layers[1].kernel"));
+  CHECK(names(rp::saved_residuals([](auto& m, auto y) { return rp::sum(m(y)); }, RP_ARGS(model, x)),
+              "model.layers[1].kernel"));
 }
 
 TEST_CASE("looking at a function leaves the modules as they are") {
@@ -67,14 +68,17 @@ TEST_CASE("looking at a function leaves the modules as they are") {
 
 TEST_CASE("make_jaxpr takes modules, methods and variables") {
   nnx::Linear linear(2, 3, nnx::Rngs(0));
-  const rp::Jaxpr f = rp::make_jaxpr([](nnx::Linear& m, Array x) { return m(x); })(linear, rp::ones({2}));
+  const rp::Jaxpr f =
+      rp::make_jaxpr([](nnx::Linear& m, Array x) { return m(x); })(linear, rp::ones({2}));
   CHECK(f.in_types().size() == 3);
   CHECK(f.out_types()[0].shape == rp::Shape{3});
-  CHECK(f.eval({rp::ones({3}), rp::ones({2, 3}), rp::ones({2})})[0].to_vector<double>() == std::vector<double>{3, 3, 3});
+  CHECK(f.eval({rp::ones({3}), rp::ones({2, 3}), rp::ones({2})})[0].to_vector<double>() ==
+        std::vector<double>{3, 3, 3});
   const nnx::Param w(Array(2.0));
   const rp::Jaxpr g = rp::make_jaxpr([](const nnx::Param& p, Array x) { return p * x; })(w, 3.0);
   CHECK(g.eval({5.0, 3.0})[0].item<double>() == 15);
-  const rp::Jaxpr d = rp::make_jaxpr(nnx::grad([](nnx::Linear& m, Array x) { return rp::sum(m(x)); }))(linear, rp::ones({2}));
+  const rp::Jaxpr d = rp::make_jaxpr(
+      nnx::grad([](nnx::Linear& m, Array x) { return rp::sum(m(x)); }))(linear, rp::ones({2}));
   CHECK(d.out_types().size() == 2);  // kernel and bias
 }
 
@@ -97,7 +101,8 @@ TEST_CASE("recomputation is checked, and programs are lowered and reported, for 
   const auto compiled = rp::jit(loss).lower(model, x).compile();
   const auto by_nnx = nnx::jit(loss).lower(model, x).compile();
   CHECK(compiled.memory_analysis().argument_bytes == by_nnx.memory_analysis().argument_bytes);
-  const std::string page = (std::filesystem::temp_directory_path() / "reprise_nnx_report.html").string();
+  const std::string page =
+      (std::filesystem::temp_directory_path() / "reprise_nnx_report.html").string();
   rp::write_report(compiled, page);
   CHECK(std::filesystem::file_size(page) > 1000);
   rp::write_report({{"core", compiled}, {"nnx", by_nnx}}, page);

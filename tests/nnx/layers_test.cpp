@@ -2,6 +2,7 @@
 // made by tests/golden/nnx_layers.py.
 #include "nnx/checks.h"
 #include "nnx/golden.h"
+#include "test_data.h"
 #include <reprise/nnx.h>
 #include <reprise/reprise.h>
 
@@ -28,7 +29,7 @@ Array numbers(const Shape& shape) {
 
 const nlohmann::json& layer_case(const std::string& name) {
   static const nlohmann::json cases = [] {
-    std::ifstream file(std::string(REPRISE_TEST_DATA) + "/nnx_layers.json");
+    std::ifstream file(golden_path("nnx_layers.json"));
     return nlohmann::json::parse(file);
   }();
   return cases.at(name);

@@ -384,8 +384,10 @@ TEST_CASE("one nnx::jit of a generic function runs the program of the arguments'
   CHECK(sum_all(model, std::pair{Array(1.0), Array(2.0)}).first.item<double>() == 12);
   CHECK(sum_all(model, std::vector<Array>{1.0, 2.0}).second.size() == 2);
   const auto by_tag = nnx::jit([](nnx::Linear&, Array x, auto tag) {
-    if constexpr (std::is_same_v<decltype(tag), Sine>) return rp::sin(x);
-    else return rp::cos(x);
+    if constexpr (std::is_same_v<decltype(tag), Sine>)
+      return rp::sin(x);
+    else
+      return rp::cos(x);
   });
   CHECK(by_tag(model, Array(1.0), Sine{}).item<double>() == doctest::Approx(std::sin(1.0)));
   CHECK(by_tag(model, Array(1.0), Cosine{}).item<double>() == doctest::Approx(std::cos(1.0)));
@@ -394,7 +396,8 @@ TEST_CASE("one nnx::jit of a generic function runs the program of the arguments'
 TEST_CASE("kinds of one name, and keys that look like other keys, are told apart") {
   const nnx::Kind& ours = nnx::kind_of<OtherParam::Param>();
   CHECK(ours.name == nnx::kind_of<nnx::Param>().name);
-  const nnx::StateLayout a({{.path = {"w"}, .kind = &ours}}), b({{.path = {"w"}, .kind = &nnx::kind_of<nnx::Param>()}});
+  const nnx::StateLayout a({{.path = {"w"}, .kind = &ours}}),
+      b({{.path = {"w"}, .kind = &nnx::kind_of<nnx::Param>()}});
   CHECK(!(a == b));
   const nnx::StateLayout c({{.path = {"w", "b"}}}), d({{.path = {"w', 'b"}}});
   CHECK(!(c == d));

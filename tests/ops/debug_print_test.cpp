@@ -4,9 +4,9 @@
 #include "program/effects.h"
 #include "program/parse.h"
 #include "program/print.h"
+#include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
-#include <reprise/reprise.h>
 
 #include <algorithm>
 #include <iostream>
@@ -43,20 +43,35 @@ TEST_CASE("fields take arguments by position and name, and say how a scalar is w
   CHECK(printed([&] { rp::debug::print("nothing"); }) == "nothing\n");
   CHECK(printed([&] { rp::debug::print("{} and {}", x, n); }) == "[1.  2.5] and 7\n");
   CHECK(printed([&] { rp::debug::print("{1} {0} {1}", 1, 2); }) == "2 1 2\n");
-  CHECK(printed([&] { rp::debug::print("{{}} {z} {a}", rp::arg("z", n), rp::arg("a", true)); }) == "{} 7 True\n");
-  CHECK(printed([&] { rp::debug::print("{:.2f} {:4d}|{:8.1e}|{:5}", 3.14159, n, 12345.0, n); }) == "3.14    7| 1.2e+04|    7\n");
+  CHECK(printed([&] { rp::debug::print("{{}} {z} {a}", rp::arg("z", n), rp::arg("a", true)); }) ==
+        "{} 7 True\n");
+  CHECK(printed([&] { rp::debug::print("{:.2f} {:4d}|{:8.1e}|{:5}", 3.14159, n, 12345.0, n); }) ==
+        "3.14    7| 1.2e+04|    7\n");
 }
 
 TEST_CASE("a format that does not fit its arguments is an error where it is written") {
   using rp::debug::print;
-  CHECK(error_of([] { print("{} {}", 1); }).find("debug::print: there is no argument number 1, got \"{} {}\"") == 0);
-  CHECK(error_of([] { print("{z}", 1); }).find("debug::print: there is no argument `z` (name it with rp::arg), got \"{z}\"") == 0);
-  CHECK(error_of([] { print("x", 1); }).find("debug::print: an argument is not printed, got \"x\"") == 0);
-  CHECK(error_of([] { print("x", rp::arg("z", 1)); }).find("debug::print: the argument `z` is not printed, got \"x\"") == 0);
-  CHECK(error_of([] { print("a } b"); }).find("debug::print: a brace stands alone (write {{ or }}), got \"a } b\"") == 0);
+  CHECK(error_of([] {
+          print("{} {}", 1);
+        }).find("debug::print: there is no argument number 1, got \"{} {}\"") == 0);
+  CHECK(error_of([] {
+          print("{z}", 1);
+        }).find("debug::print: there is no argument `z` (name it with rp::arg), got \"{z}\"") == 0);
+  CHECK(error_of([] {
+          print("x", 1);
+        }).find("debug::print: an argument is not printed, got \"x\"") == 0);
+  CHECK(error_of([] {
+          print("x", rp::arg("z", 1));
+        }).find("debug::print: the argument `z` is not printed, got \"x\"") == 0);
+  CHECK(error_of([] {
+          print("a } b");
+        }).find("debug::print: a brace stands alone (write {{ or }}), got \"a } b\"") == 0);
   CHECK(error_of([] { print("a {", 1); }).find("debug::print: a brace stands alone") == 0);
-  const char* spec = "debug::print: behind a colon stands [width][.precision][d, e, f or g], for a scalar, got {:";
-  CHECK(error_of([] { print("{:.2f}", rp::ones({2})); }).find(std::string(spec) + ".2f} for f32[2]") == 0);
+  const char* spec =
+      "debug::print: behind a colon stands [width][.precision][d, e, f or g], for a scalar, got {:";
+  CHECK(error_of([] {
+          print("{:.2f}", rp::ones({2}));
+        }).find(std::string(spec) + ".2f} for f32[2]") == 0);
   for (const char* wrong : {"{:.d}", "{:s}", "{:d}", "{:1.}", "{:.2ff}", "{:n}", "{:123456789}"}) {
     CAPTURE(wrong);
     CHECK(error_of([&] { print(wrong, 1.5); }).find(spec) == 0);
@@ -108,17 +123,29 @@ TEST_CASE("loops print at every step and branches when they are taken") {
 
   // The same at every step, and nobody reads the loop's result.
   const auto constant = [](Array x) {
-    rp::fori_loop(0, 3, [=](Array, Array c) {
-      rp::debug::print("x={}", x);
-      return c;
-    }, x);
+    rp::fori_loop(
+        0, 3,
+        [=](Array, Array c) {
+          rp::debug::print("x={}", x);
+          return c;
+        },
+        x);
     return x;
   };
   CHECK(printed([&] { rp::jit(constant)(5.0); }) == "x=5.0\nx=5.0\nx=5.0\n");
 
   const auto branch = [](Array x) {
-    return rp::cond(x > 0.0, [](Array a) { rp::debug::print("positive"); return a; },
-                    [](Array a) { rp::debug::print("negative"); return -a; }, x);
+    return rp::cond(
+        x > 0.0,
+        [](Array a) {
+          rp::debug::print("positive");
+          return a;
+        },
+        [](Array a) {
+          rp::debug::print("negative");
+          return -a;
+        },
+        x);
   };
   CHECK(printed([&] { branch(1.0); }) == "positive\n");
   CHECK(printed([&] { rp::jit(branch)(-1.0); }) == "negative\n");
@@ -126,7 +153,11 @@ TEST_CASE("loops print at every step and branches when they are taken") {
 
   const auto until = [](Array x) {
     return rp::while_loop([](Array a) { return a < 4.0; },
-                          [](Array a) { rp::debug::print("a={}", a); return a * 2.0; }, x);
+                          [](Array a) {
+                            rp::debug::print("a={}", a);
+                            return a * 2.0;
+                          },
+                          x);
   };
   CHECK(printed([&] { until(1.0); }) == "a=1.0\na=2.0\n");
   CHECK(printed([&] { rp::jit(until)(1.0); }) == "a=1.0\na=2.0\n");
@@ -136,9 +167,14 @@ TEST_CASE("vmap prints each element") {
   const Array x = rp::arange(3.0);
   CHECK(printed([&] { rp::vmap(watched)(x); }) == "y=0.0\ny=2.0\ny=4.0\n");
   CHECK(printed([&] { rp::jit(rp::vmap(watched))(x); }) == "y=0.0\ny=2.0\ny=4.0\n");
-  const auto both = [](Array a, Array b) { rp::debug::print("{} {}", a, b); return a; };
+  const auto both = [](Array a, Array b) {
+    rp::debug::print("{} {}", a, b);
+    return a;
+  };
   const rp::VmapOptions second{.in_axes = {std::nullopt, 1}};
-  CHECK(printed([&] { rp::vmap(both, second)(Array(9.0), rp::array({{1.0, 2.0}})); }) == "9.0 [1.]\n9.0 [2.]\n");
+  CHECK(printed([&] {
+          rp::vmap(both, second)(Array(9.0), rp::array({{1.0, 2.0}}));
+        }) == "9.0 [1.]\n9.0 [2.]\n");
 }
 
 TEST_CASE("equal prints are not merged, unread ones not dropped, and all stay in order") {
@@ -152,7 +188,8 @@ TEST_CASE("equal prints are not merged, unread ones not dropped, and all stay in
   };
   CHECK(printed([&] { rp::jit(twice)(0.0); }) == "x=0.0\nx=0.0\nlater 0.0\nlast\n");
   const auto inside = [&](Array x) { return rp::jit(twice)(x) * 0.0 + rp::jit(twice)(x); };
-  CHECK(printed([&] { rp::jit(inside)(0.0); }).size() == 2 * std::string("x=0.0\nx=0.0\nlater 0.0\nlast\n").size());
+  CHECK(printed([&] { rp::jit(inside)(0.0); }).size() ==
+        2 * std::string("x=0.0\nx=0.0\nlater 0.0\nlast\n").size());
 }
 
 TEST_CASE("a memory budget repeats what lies between, and prints no line twice") {
@@ -177,7 +214,8 @@ TEST_CASE("a memory budget repeats what lies between, and prints no line twice")
 
 TEST_CASE("its text is JAX's, and is read again") {
   const std::string text = rp::make_jaxpr(watched)(1.0).str();
-  CHECK(text.find("    debug_print[\n      fmt=y={}\n      has_placeholders=True\n      in_tree=PyTreeDef(((*,), {}))\n") != std::string::npos);
+  CHECK(text.find("    debug_print[\n      fmt=y={}\n      has_placeholders=True\n      "
+                  "in_tree=PyTreeDef(((*,), {}))\n") != std::string::npos);
   const reprise::Program back = reprise::parse_program(text, reprise::all_primitives());
   CHECK(reprise::to_text(back) == text);
   CHECK(reprise::effects_of(back).is_kept);

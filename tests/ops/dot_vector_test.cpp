@@ -1,5 +1,6 @@
 // Products of a vector and a matrix against JAX, bit for bit. The data is made by
 // tests/golden/vector_dots.py.
+#include "test_data.h"
 #include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
@@ -37,7 +38,7 @@ std::vector<float> from_bits(const nlohmann::json& list) {
 }  // namespace
 
 TEST_CASE("a vector times a matrix, and its gradient, have the bits of JAX") {
-  std::ifstream file(std::string(REPRISE_TEST_DATA) + "/vector_dots.json");
+  std::ifstream file(golden_path("vector_dots.json"));
   for (const auto& c : nlohmann::json::parse(file)) {
     const std::int64_t rows = c.at("rows"), columns = c.at("columns");
     CAPTURE(rows);

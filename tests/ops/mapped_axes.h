@@ -1,10 +1,9 @@
 // The batch rule of a one-output function against a loop, with the mapped axis in every position.
 #pragma once
 
+#include "error_text.h"
 #include "ops/lax.h"
 #include "ops/rules_check.h"
-
-#include "error_text.h"
 
 namespace reprise {
 
@@ -54,6 +53,5 @@ inline Array counting(Shape shape) {
 inline std::size_t recorded(const FlatFunction& f, const Types& types) {
   return trace(f, types).program->eqns.size();
 }
-
 
 }  // namespace reprise

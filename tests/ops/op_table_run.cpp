@@ -216,8 +216,8 @@ Types types_of_operands(const Program& p, const Equation& e) {
   return types;
 }
 // The machine code of a function against its plain evaluation.
-void check_compiled(const Instance& run, const std::string& what, const Function& f, const Arrays& x,
-                    double ulps) {
+void check_compiled(const Instance& run, const std::string& what, const Function& f,
+                    const Arrays& x, double ulps) {
   const Arrays y = f(x);
   const Jaxpr program = detail::trace_to_jaxpr(callee(f, x.size()), x);
   Arrays all = program.consts();
@@ -413,7 +413,8 @@ void check_derivatives(const Instance& run, const Arrays& x) {
   const Smooth s = floating_part(run.row.f, x);
   check_derivative_types(s);
   const Arrays ct = directions(s.f(s.x), 29);
-  check_compiled(run, "compiled vjp", [&](const Arrays& v) { return vjp_of(s.f, v, ct); }, s.x, 64);
+  check_compiled(
+      run, "compiled vjp", [&](const Arrays& v) { return vjp_of(s.f, v, ct); }, s.x, 64);
   if (run.dtype != float64) return;
   check_first("derivative", s, 1e-6);
   if (run.row.derivative == Derivative::smooth) {

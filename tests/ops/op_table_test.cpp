@@ -43,8 +43,9 @@ TEST_CASE("every primitive that is neither a call nor an effect has a row") {
 }
 
 TEST_CASE("names of rows are unique, so that a failure says where it is") {
-  for (Rows (*family)() : {unary_rows, binary_rows, convert_rows, shape_rows, join_rows, index_rows,
-                           reduce_rows, window_rows, product_rows, random_rows, numpy_rows, nn_rows}) {
+  for (Rows (*family)() :
+       {unary_rows, binary_rows, convert_rows, shape_rows, join_rows, index_rows, reduce_rows,
+        window_rows, product_rows, random_rows, numpy_rows, nn_rows}) {
     std::set<std::string> names;
     for (const Row& row : family()) CHECK_MESSAGE(names.insert(row.name).second, row.name);
   }

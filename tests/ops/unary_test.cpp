@@ -1,6 +1,5 @@
 #include "ops/lax.h"
 #include "ops/rules_check.h"
-
 #include <reprise/jit.h>
 
 #include <bit>
@@ -144,15 +143,18 @@ TEST_CASE("erf_inv inverts erf and is XLA's to the bit in f32") {
 }
 
 TEST_CASE("compiled erf_inv has the evaluator's bits") {
-  std::vector<float> values{0.0f, -0.0f, 1.0f, -1.0f, 1.5f, 1e-30f, -1e-42f, 0x1.fffffep-1f, static_cast<float>(nan)};
+  std::vector<float> values{
+      0.0f, -0.0f, 1.0f, -1.0f, 1.5f, 1e-30f, -1e-42f, 0x1.fffffep-1f, static_cast<float>(nan)};
   for (int i = -20000; i < 20000; ++i) values.push_back(static_cast<float>(i) / 20000.0f);
   for (int e = 1; e < 24; ++e) values.push_back(1.0f - std::ldexp(1.0f, -e));
   const Array x = array(values);
   const auto f = [](Array v) { return lax::erf_inv(v); };
   const auto got = jit(f)(x).to_vector<float>(), expected = f(x).to_vector<float>();
   for (std::size_t i = 0; i < got.size(); ++i) {
-    const bool same = std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i]);
-    if (!same && !(std::isnan(got[i]) && std::isnan(expected[i]))) FAIL_CHECK("erf_inv of " << values[i]);
+    const bool same =
+        std::bit_cast<std::uint32_t>(got[i]) == std::bit_cast<std::uint32_t>(expected[i]);
+    if (!same && !(std::isnan(got[i]) && std::isnan(expected[i])))
+      FAIL_CHECK("erf_inv of " << values[i]);
   }
 }
 

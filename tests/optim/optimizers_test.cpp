@@ -1,10 +1,9 @@
+#include "error_text.h"
 #include "flax_golden.h"
 #include "reprise/optim.h"
 
 #include <string>
 #include <tuple>
-
-#include "error_text.h"
 
 namespace reprise {
 namespace {
@@ -15,7 +14,6 @@ using flax_golden::dict_of;
 using flax_golden::Json;
 using flax_golden::near;
 using opt::GradientTransformation;
-
 
 // Three steps on one array, as golden section `optax` has them.
 void check_steps(const std::string& name, const GradientTransformation& tx) {

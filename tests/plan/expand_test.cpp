@@ -1,4 +1,5 @@
-// Draws, positions and windows that compiled programs compute by fused kernels, against the plain evaluator.
+// Draws, positions and windows that compiled programs compute by fused kernels, against the plain
+// evaluator.
 #include "ops/random.h"
 #include "same_bits.h"
 #include <reprise/reprise.h>
@@ -23,11 +24,15 @@ std::string plan_of(F f, const A&... args) {
 }  // namespace
 
 TEST_CASE("compiled draws are the evaluator's, bit for bit") {
-  const Array words = rp::array(std::vector<std::uint32_t>{7, 9, 1u << 31, 0xffffffffu, 0, 1}).reshape({3, 2});
+  const Array words =
+      rp::array(std::vector<std::uint32_t>{7, 9, 1u << 31, 0xffffffffu, 0, 1}).reshape({3, 2});
   for (std::int64_t width : {8, 16, 32, 64}) {
-    for (const rp::Shape& shape : {rp::Shape{1001}, rp::Shape{3, 5, 67}, rp::Shape{2}, rp::Shape{0, 4}}) {
+    for (const rp::Shape& shape :
+         {rp::Shape{1001}, rp::Shape{3, 5, 67}, rp::Shape{2}, rp::Shape{0, 4}}) {
       INFO(width, " bits, ", shape.size(), " dimensions");
-      const auto bits = [&](Array w) { return lax::random_bits(lax::random_wrap(w), width, shape); };
+      const auto bits = [&](Array w) {
+        return lax::random_bits(lax::random_wrap(w), width, shape);
+      };
       check_same_bits(bits, words);
       check_same_bits(bits, words[std::int64_t{0}]);
     }
@@ -40,7 +45,12 @@ TEST_CASE("numbers drawn in compiled programs are those of the evaluator") {
   check_same_bits([](Array k) { return rp::random::normal(k, {7, 100}); }, key);
   check_same_bits([](Array k) { return rp::random::bernoulli(k, 0.3, rp::Shape{40, 9}); }, key);
   check_same_bits([](Array k) { return rp::random::randint(k, {1000}, -5, 5); }, key);
-  check_same_bits([](Array k) { return rp::vmap([](Array one) { return rp::random::uniform(one, {300}); })(rp::random::split(k, 5)); }, key);
+  check_same_bits(
+      [](Array k) {
+        return rp::vmap([](Array one) { return rp::random::uniform(one, {300}); })(
+            rp::random::split(k, 5));
+      },
+      key);
 }
 
 TEST_CASE("large draws and windows are no steps of their own") {
@@ -49,7 +59,9 @@ TEST_CASE("large draws and windows are no steps of their own") {
   CHECK(plan_of(noise, key, x).find("evaluate random_bits") == std::string::npos);
   const auto few = [](Array k) { return rp::random::uniform(k, {3}); };
   CHECK(plan_of(few, key).find("evaluate random_bits") != std::string::npos);
-  const auto pool = [](Array v) { return lax::reduce_window_max(v, {{2, 2}, {2, 2}, {{0, 0}, {0, 0}}}); };
+  const auto pool = [](Array v) {
+    return lax::reduce_window_max(v, {{2, 2}, {2, 2}, {{0, 0}, {0, 0}}});
+  };
   CHECK(plan_of(pool, x).find("evaluate") == std::string::npos);
 }
 
@@ -73,12 +85,15 @@ TEST_CASE("compiled windows are the evaluator's, whatever their geometry") {
     check_same_bits([&](Array v) { return lax::reduce_window_min(v, w); }, x);
     check_same_bits([&](Array v) { return lax::reduce_window_sum(v, w); }, x);
     check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); }, x.astype(rp::bfloat16));
-    check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); }, rp::nan_to_num(x).astype(rp::int32));
+    check_same_bits([&](Array v) { return lax::reduce_window_max(v, w); },
+                    rp::nan_to_num(x).astype(rp::int32));
   }
 }
 
 TEST_CASE("compiled positions of extremes are the evaluator's") {
-  for (const rp::Shape& shape : {rp::Shape{1031}, rp::Shape{17, 67}, rp::Shape{9, 5, 33}, rp::Shape{2, 40000}, rp::Shape{3, 20011, 1}, rp::Shape{700, 3}, rp::Shape{300, 1}}) {
+  for (const rp::Shape& shape :
+       {rp::Shape{1031}, rp::Shape{17, 67}, rp::Shape{9, 5, 33}, rp::Shape{2, 40000},
+        rp::Shape{3, 20011, 1}, rp::Shape{700, 3}, rp::Shape{300, 1}}) {
     for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(shape.size()); ++axis) {
       INFO(shape.size(), " dimensions, axis ", axis);
       for (const bool with_nan : {true, false}) {
@@ -88,7 +103,8 @@ TEST_CASE("compiled positions of extremes are the evaluator's") {
           check_same_bits([&](Array v) { return lax::argmin(v, axis); }, x.astype(d));
         }
       }
-      const rp::Dtype narrow = shape[static_cast<std::size_t>(axis)] <= 256 ? rp::uint8 : rp::uint32;
+      const rp::Dtype narrow =
+          shape[static_cast<std::size_t>(axis)] <= 256 ? rp::uint8 : rp::uint32;
       const Array whole = rp::clip(numbers_with_ties(shape, false), -6.f, 6.f);
       for (rp::Dtype d : {rp::int8, rp::int32, rp::int64, rp::uint8, rp::uint32, rp::bool_}) {
         check_same_bits([&](Array v) { return lax::argmax(v, axis, rp::int64); }, whole.astype(d));
@@ -116,7 +132,8 @@ const std::vector<lax::WindowDimensions> selected_windows = {
     {{1, 3, 3, 1}, {1, 2, 2, 1}, {{0, 0}, {0, 1}, {1, 1}, {0, 0}}},  // overlapping
     {{1, 3, 2, 3}, {1, 1, 1, 1}, {{0, 0}, {1, 1}, {1, 0}, {1, 1}}},
     {{1, 2, 2, 3}, {1, 3, 4, 2}, {{0, 0}, {0, 0}, {0, 2}, {1, 0}}},  // gaps between windows
-    {{2, 1, 5, 1}, {1, 1, 3, 1}, {{1, 1}, {0, 0}, {6, 7}, {0, 0}}},  // windows of nothing but padding
+    // windows of nothing but padding
+    {{2, 1, 5, 1}, {1, 1, 3, 1}, {{1, 1}, {0, 0}, {6, 7}, {0, 0}}},
     {{1, 1, 1, 3}, {1, 1, 1, 11}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}}},
     {{3, 3, 3, 3}, {1, 1, 1, 1}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}}},  // evaluated: too many elements
 };
@@ -133,13 +150,16 @@ TEST_CASE("compiled gradients of pooling are the evaluator's, whatever the windo
           const auto pulled = [&](const auto& pool) {
             return [&, pool](Array v) {
               const auto [y, back] = rp::vjp(pool, v);
-              return std::get<0>(back(rp::reshape(rp::arange(y.size()), y.shape()).astype(d) * rp::array(-0.5).astype(d)));
+              return std::get<0>(back(rp::reshape(rp::arange(y.size()), y.shape()).astype(d) *
+                                      rp::array(-0.5).astype(d)));
             };
           };
           check_same_bits(pulled([&](Array v) { return lax::reduce_window_max(v, w); }), x);
           check_same_bits(pulled([&](Array v) { return lax::reduce_window_min(v, w); }), x);
           const auto pushed = [&](Array v, Array t) {
-            return rp::jvp([&](Array u) { return lax::reduce_window_max(u, w); }, std::tuple{v}, std::tuple{t}).second;
+            return rp::jvp([&](Array u) { return lax::reduce_window_max(u, w); }, std::tuple{v},
+                           std::tuple{t})
+                .second;
           };
           check_same_bits(pushed, x, numbers_with_ties(shape, false).astype(d));
         }
@@ -150,7 +170,10 @@ TEST_CASE("compiled gradients of pooling are the evaluator's, whatever the windo
 
 TEST_CASE("the gradient of pooling without overlap takes no memory besides") {
   const lax::WindowDimensions w{{1, 2, 2, 1}, {1, 2, 2, 1}, {{0, 0}, {0, 0}, {0, 0}, {0, 0}}};
-  const auto step = [&](Array v, Array ct) { return std::get<0>(rp::vjp([&](Array u) { return lax::reduce_window_max(u, w); }, v).second(ct)); };
+  const auto step = [&](Array v, Array ct) {
+    return std::get<0>(
+        rp::vjp([&](Array u) { return lax::reduce_window_max(u, w); }, v).second(ct));
+  };
   const Array x = numbers_with_ties({2, 8, 8, 64}), ct = rp::ones({2, 4, 4, 64});
   const auto compiled = rp::jit(step).lower(x, ct).compile();
   CHECK(compiled.as_text().find("evaluate") == std::string::npos);
@@ -166,9 +189,11 @@ TEST_CASE("a dropout mask under checkpoint repeats in the backward pass") {
     for (int i = 0; i < 3; ++i) v = rp::checkpoint(layer)(w, v, rp::random::fold_in(key, i));
     return rp::sum(v * v);
   };
-  const Array w = 0.1f * rp::random::normal(rp::random::PRNGKey(1), {48, 48}), v = rp::ones({32, 48}), key = rp::random::PRNGKey(2);
+  const Array w = 0.1f * rp::random::normal(rp::random::PRNGKey(1), {48, 48}),
+              v = rp::ones({32, 48}), key = rp::random::PRNGKey(2);
   const auto step = rp::grad(loss);
-  const auto a = rp::jit(step)(w, v, key).to_vector<float>(), b = step(w, v, key).to_vector<float>();
+  const auto a = rp::jit(step)(w, v, key).to_vector<float>(),
+             b = step(w, v, key).to_vector<float>();
   for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == doctest::Approx(b[i]).epsilon(1e-4));
 }
 

@@ -1,9 +1,9 @@
 // Kernels of equal keys share their code, so equal keys must mean equal kernels.
 #include "plan/kernel.h"
 
-#include <doctest/doctest.h>
-
 #include "ops/records.h"
+
+#include <doctest/doctest.h>
 
 using namespace reprise;
 

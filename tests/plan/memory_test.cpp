@@ -1,14 +1,14 @@
 #include "plan/memory.h"
 
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
-#include <algorithm>
-
 #include "plan/check_memory.h"
 #include "program/trace.h"
 #include "random_program.h"
 #include "runtime/compile.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
 
 namespace rp = reprise;
 namespace plan = reprise::plan;
@@ -57,7 +57,8 @@ TEST_CASE("donated arguments are taken over only when they are not needed any mo
     INFO("seed ", seed);
     const auto program = random_program::make(seed);
     const auto traced = rp::make_jaxpr(rp::value_and_grad(program.loss))(program.args);
-    const auto executable = rp::compile(*traced.program(), {.donated = std::vector<bool>(traced.program()->in.size(), true)});
+    const auto executable = rp::compile(
+        *traced.program(), {.donated = std::vector<bool>(traced.program()->in.size(), true)});
     reused += executable->code().memory.reused.size();
     const auto lost = plan::lost_argument(*executable->code().schedule, executable->code().memory);
     CHECK_MESSAGE(!lost, lost.value_or(""));
@@ -87,7 +88,9 @@ rp::Array chain(rp::Array w, rp::Array x) {
     for (int i = 0; i < 6; ++i) v = rp::tanh(rp::matmul(v, w));
     return v;
   };
-  return rp::sum(rp::checkpoint(run, {.policy = rp::checkpoint_policies::offload_dot_with_no_batch_dims("device", "pinned_host")})(x));
+  return rp::sum(
+      rp::checkpoint(run, {.policy = rp::checkpoint_policies::offload_dot_with_no_batch_dims(
+                               "device", "pinned_host")})(x));
 }
 std::shared_ptr<const rp::Executable> offloaded_chain() {
   const rp::Array w = rp::ones({64, 64}), x = rp::ones({256, 64});
@@ -112,7 +115,9 @@ TEST_CASE("transfers are drawn out over other steps, without more memory than at
   CHECK(!plan::misplaced_transfer(s));
   const auto partner = [&](std::size_t i, plan::Transfer what) {
     for (std::size_t k = i + 1; k < s.steps.size(); ++k) {
-      if (is(s.steps[k], what) && s.steps[k].operands == s.steps[i].operands && s.steps[k].results == s.steps[i].results) return k;
+      if (is(s.steps[k], what) && s.steps[k].operands == s.steps[i].operands &&
+          s.steps[k].results == s.steps[i].results)
+        return k;
     }
     return s.steps.size();
   };
@@ -138,7 +143,8 @@ TEST_CASE("transfers are drawn out over other steps, without more memory than at
   tight.steps.clear();
   std::vector<std::size_t> scratch;
   for (std::size_t i = 0; i < s.steps.size(); ++i) {
-    const bool moved = is(s.steps[i], plan::Transfer::end_write) || is(s.steps[i], plan::Transfer::begin_read);
+    const bool moved =
+        is(s.steps[i], plan::Transfer::end_write) || is(s.steps[i], plan::Transfer::begin_read);
     if (moved) continue;
     const bool reads_back = is(s.steps[i], plan::Transfer::end_read);
     tight.steps.push_back(s.steps[i]);
@@ -146,7 +152,8 @@ TEST_CASE("transfers are drawn out over other steps, without more memory than at
     scratch.push_back(request.scratch_bytes[i]);
     if (!reads_back && !is(s.steps[i], plan::Transfer::begin_write)) continue;
     tight.steps.push_back(s.steps[i]);
-    tight.steps.back().what = plan::TransferStep{reads_back ? plan::Transfer::end_read : plan::Transfer::end_write};
+    tight.steps.back().what =
+        plan::TransferStep{reads_back ? plan::Transfer::end_read : plan::Transfer::end_write};
     scratch.push_back(0);
   }
   request.scratch_bytes = scratch;
@@ -158,7 +165,9 @@ TEST_CASE("transfers are drawn out over other steps, without more memory than at
 TEST_CASE("the replay finds transfers that are out of order") {
   const auto executable = offloaded_chain();
   const plan::Schedule& good = *executable->code().schedule;
-  const auto problem = [&](const plan::Schedule& s) { return plan::misplaced_transfer(s).value_or("none"); };
+  const auto problem = [&](const plan::Schedule& s) {
+    return plan::misplaced_transfer(s).value_or("none");
+  };
   CHECK(problem(good) == "none");
 
   plan::Schedule s = good;  // a value is read back before it is on the host
@@ -169,7 +178,8 @@ TEST_CASE("the replay finds transfers that are out of order") {
   CHECK(problem(s) == "step 0 reads back what is not on the host");
 
   s = good;  // an end without its begin
-  s.steps.erase(s.steps.begin() + static_cast<std::ptrdiff_t>(find(s, plan::Transfer::begin_write)));
+  s.steps.erase(s.steps.begin() +
+                static_cast<std::ptrdiff_t>(find(s, plan::Transfer::begin_write)));
   CHECK(problem(s).find("ends a transfer that has not begun") != std::string::npos);
 
   s = good;  // a transfer that does not end
@@ -198,13 +208,17 @@ TEST_CASE("the replay finds bytes of a transfer that someone else uses") {
 
   // A plan for ends at once does not do for ends that come later.
   plan::Schedule early = s;
-  const std::size_t begin = find(early, plan::Transfer::begin_write), end = find(early, plan::Transfer::end_write);
-  std::rotate(early.steps.begin() + static_cast<std::ptrdiff_t>(begin) + 1, early.steps.begin() + static_cast<std::ptrdiff_t>(end),
+  const std::size_t begin = find(early, plan::Transfer::begin_write),
+                    end = find(early, plan::Transfer::end_write);
+  std::rotate(early.steps.begin() + static_cast<std::ptrdiff_t>(begin) + 1,
+              early.steps.begin() + static_cast<std::ptrdiff_t>(end),
               early.steps.begin() + static_cast<std::ptrdiff_t>(end) + 1);
   plan::Schedule late = early;
   const plan::Step ends = late.steps[begin + 1];
   late.steps.erase(late.steps.begin() + static_cast<std::ptrdiff_t>(begin) + 1);
-  late.steps.insert(late.steps.begin() + static_cast<std::ptrdiff_t>(find(late, plan::Transfer::begin_read)), ends);
+  late.steps.insert(
+      late.steps.begin() + static_cast<std::ptrdiff_t>(find(late, plan::Transfer::begin_read)),
+      ends);
   plan::MemoryRequest request;
   request.scratch_bytes.assign(s.steps.size(), 0);
   request.host_scratch_bytes.assign(s.steps.size(), 0);
@@ -214,7 +228,8 @@ TEST_CASE("the replay finds bytes of a transfer that someone else uses") {
 
 TEST_CASE("the replay finds an argument that is overwritten too early") {
   const rp::Array w = rp::ones({64, 64}), x = rp::ones({64, 64});
-  const auto traced = rp::make_jaxpr([](rp::Array a, rp::Array b) { return a - rp::matmul(rp::tanh(rp::matmul(b, a)), b); })(w, x);
+  const auto traced = rp::make_jaxpr(
+      [](rp::Array a, rp::Array b) { return a - rp::matmul(rp::tanh(rp::matmul(b, a)), b); })(w, x);
   const auto executable = rp::compile(*traced.program(), {.donated = {true, false}});
   const plan::Schedule& s = *executable->code().schedule;
   const plan::MemoryPlan& good = executable->code().memory;

@@ -5,9 +5,9 @@
 #include "transform/cse.h"
 #include "transform/dce.h"
 #include "transform/partial_eval.h"
+#include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
-#include <reprise/reprise.h>
 
 namespace reprise {
 namespace {
@@ -15,13 +15,23 @@ namespace {
 Types same_type(const Types& in, const Params&) { return in; }
 Arrays same_value(const Arrays& x, const Params&, const Types&) { return x; }
 
-constexpr Primitive plain_p{.name = "plain", .kind = Kind::effect, .type = same_type, .eval = same_value};
-constexpr Primitive once_p{
-    .name = "once", .kind = Kind::effect, .type = same_type, .eval = same_value, .effect = {.is_once = true}};
-constexpr Primitive distinct_p{
-    .name = "distinct", .kind = Kind::effect, .type = same_type, .eval = same_value, .effect = {.is_distinct = true}};
-constexpr Primitive kept_p{
-    .name = "kept", .kind = Kind::effect, .type = same_type, .eval = same_value, .effect = {.is_kept = true}};
+constexpr Primitive plain_p{
+    .name = "plain", .kind = Kind::effect, .type = same_type, .eval = same_value};
+constexpr Primitive once_p{.name = "once",
+                           .kind = Kind::effect,
+                           .type = same_type,
+                           .eval = same_value,
+                           .effect = {.is_once = true}};
+constexpr Primitive distinct_p{.name = "distinct",
+                               .kind = Kind::effect,
+                               .type = same_type,
+                               .eval = same_value,
+                               .effect = {.is_distinct = true}};
+constexpr Primitive kept_p{.name = "kept",
+                           .kind = Kind::effect,
+                           .type = same_type,
+                           .eval = same_value,
+                           .effect = {.is_kept = true}};
 
 const Type f32{Dtype::f32, {}};
 Program twice(const Primitive& p, bool is_read) {
@@ -59,7 +69,9 @@ TEST_CASE("equal equations are merged, unless they are distinct") {
 }
 
 TEST_CASE("what the policy does not save is computed again, unless that may happen once only") {
-  const SplitPolicy nothing{[](const Program&, const Equation&, const OutputNames&) { return SplitDecision(Repeat{}); }, "nothing"};
+  const SplitPolicy nothing{
+      [](const Program&, const Equation&, const OutputNames&) { return SplitDecision(Repeat{}); },
+      "nothing"};
   const auto staged = [&](const Primitive& p) {
     const Program program = *trace(
                                  [&](const Arrays& x) {

@@ -1,6 +1,7 @@
 // Eager evaluation drops a value after its last reader.
-#include <doctest/doctest.h>
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 using rp::Array;

@@ -102,7 +102,8 @@ TEST_CASE("all programs of an equation are visited in order") {
 }
 
 TEST_CASE("numbers are equal when their bits are") {
-  const Params zero{{"fill_value", 0.0}}, minus_zero{{"fill_value", -0.0}}, again{{"fill_value", 0.0}};
+  const Params zero{{"fill_value", 0.0}}, minus_zero{{"fill_value", -0.0}},
+      again{{"fill_value", 0.0}};
   const Params nan{{"fill_value", std::nan("")}};
   CHECK(zero == again);
   CHECK(hash_of(zero) == hash_of(again));

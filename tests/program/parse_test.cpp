@@ -5,6 +5,7 @@
 #include "program/print.h"
 #include "program/trace.h"
 #include "runtime/compile.h"
+#include "test_data.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -101,8 +102,7 @@ const Type f32{float32, {}};
 }  // namespace
 
 TEST_CASE("the programs of the golden cases print as they were read") {
-  const auto cases =
-      nlohmann::json::parse(read_file(REPRISE_TEST_DATA "/remat_cases.json"))["cases"];
+  const auto cases = nlohmann::json::parse(read_file(golden_path("remat_cases.json")))["cases"];
   int count = 0;
   for (const auto& c : cases) {
     for (const char* key : {"jaxpr", "fwd", "bwd"}) {
@@ -121,7 +121,7 @@ TEST_CASE("the programs of the golden cases print as they were read") {
 
 TEST_CASE("the programs in JAX's outputs print as they were read") {
   int count = 0;
-  for (const auto& file : std::filesystem::directory_iterator(REPRISE_TEST_DATA "/jax")) {
+  for (const auto& file : std::filesystem::directory_iterator(golden_path("jax"))) {
     const std::string name = file.path().filename();
     if (!name.ends_with(".out")) continue;
     // These two print with other options or two programs side by side.
@@ -235,13 +235,16 @@ TEST_CASE("numbers of numpy are numbers") {
         "((0, 1), (-2.5, np.x))");
   CHECK(count == 2);
   CHECK(without_numpy("np.int64(f(1)) np. np.int64(", count) == "np.int64(f(1)) np. np.int64(");
-  const std::string text = "{ lambda ; a:f32[2,3]. let b:f32[3] = reduce_sum[axes=(np.int64(0),) out_sharding=None] a in (b,) }";
+  const std::string text =
+      "{ lambda ; a:f32[2,3]. let b:f32[3] = reduce_sum[axes=(np.int64(0),) out_sharding=None] a "
+      "in (b,) }";
   CHECK(parse(text).eqns[0].params.get<Ints>("axes") == Ints{0});
 }
 
 TEST_CASE("params that JAX added later may be missing or say nothing") {
   const Program p = parse(
-      "{ lambda ; a:f32[2]. let b:f32[2] = sin[accuracy=None] a; c:f32[2,1] = reshape[new_sizes=(2, 1)] b\n"
+      "{ lambda ; a:f32[2]. let b:f32[2] = sin[accuracy=None] a; c:f32[2,1] = "
+      "reshape[new_sizes=(2, 1)] b\n"
       "d:f32[] = reduce_sum[axes=(0, 1)] c in (d,) }");
   CHECK(to_text(p) ==
         "{ lambda ; a:f32[2]. let\n    b:f32[2] = sin a\n"
@@ -255,7 +258,8 @@ TEST_CASE("the shape of a scan follows from its types") {
       "    d:f32[] e:f32[5] = scan[\n"
       "      ft_in=((None,), (None,), (None,))\n"
       "      ft_out=((None,), (None,))\n"
-      "      jaxpr={ lambda ; f:f32[] g:f32[] h:f32[]. let i:f32[] = mul f h; j:f32[] = add g i in (j, g) }\n"
+      "      jaxpr={ lambda ; f:f32[] g:f32[] h:f32[]. let i:f32[] = mul f h; j:f32[] = add g i in "
+      "(j, g) }\n"
       "      length=5\n      reverse=False\n      unroll=1\n    ] a b c\n  in (d, e) }");
   CHECK(p.eqns[0].params.get<std::int64_t>("num_consts") == 1);
   CHECK(p.eqns[0].params.get<std::int64_t>("num_carry") == 1);
@@ -372,18 +376,24 @@ TEST_CASE("an equation must have the types it computes") {
 }
 
 TEST_CASE("every param is checked when it is read") {
-  CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[] = reduce_sum[axes=0 out_sharding=None] a in (b,) }") ==
-        "parse: reduce_sum: the param axes must be a tuple of integers, got 0 (line 1, column 47)");
+  CHECK(
+      message_of(
+          "{ lambda ; a:f32[3]. let b:f32[] = reduce_sum[axes=0 out_sharding=None] a in (b,) }") ==
+      "parse: reduce_sum: the param axes must be a tuple of integers, got 0 (line 1, column 47)");
   CHECK(message_of("{ lambda ; a:f32[3]. let b:f32[3] = sin[speed=fast] a in (b,) }") ==
         "parse: sin: there is no param speed, got speed=fast (line 1, column 41)");
   CHECK(message_of("{ lambda ; a:i32[]. let b:f32[] = cond[branches=()] a in (b,) }") ==
         "parse: cond: the param branches must be a tuple of programs, got () (line 1, column 40)");
   CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr=3] a in (b,) }") ==
         "parse: a program is not defined, got `3` (line 1, column 48)");
-  CHECK_NOTHROW(parse("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) }] a in (b,) }"));
-  CHECK(message_of("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) } "
-                   "prevent_cse=3] a in (b,) }") ==
-        "parse: remat2: the param prevent_cse must be True or False or a text that is known here, got 3 "
+  CHECK_NOTHROW(
+      parse("{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) }] a "
+            "in (b,) }"));
+  CHECK(message_of(
+            "{ lambda ; a:f32[]. let b:f32[] = remat2[jaxpr={ lambda ; c:f32[]. let  in (c,) } "
+            "prevent_cse=3] a in (b,) }") ==
+        "parse: remat2: the param prevent_cse must be True or False or a text that is known here, "
+        "got 3 "
         "(line 1, column 25)");
 }
 
@@ -398,7 +408,8 @@ TEST_CASE("every primitive refuses any param of another form") {
               prim->arity == 0 ? "" : " a", prim->arity == 2 ? " a" : "", " in (b,) }");
       const bool is_program = (rule.forms & form::program) != 0;
       CHECK(message_of(text).starts_with(
-          is_program ? "parse: a program is not defined" : str("parse: ", prim->name, ": the param ", rule.key)));
+          is_program ? "parse: a program is not defined"
+                     : str("parse: ", prim->name, ": the param ", rule.key)));
     }
   }
 }

@@ -43,7 +43,9 @@ bool is_refused(std::size_t bytes) {
 extern "C" {
 
 void* malloc(std::size_t n) { return is_refused(n) ? nullptr : counted(__libc_malloc(n)); }
-void* calloc(std::size_t count, std::size_t size) { return is_refused(count * size) ? nullptr : counted(__libc_calloc(count, size)); }
+void* calloc(std::size_t count, std::size_t size) {
+  return is_refused(count * size) ? nullptr : counted(__libc_calloc(count, size));
+}
 void free(void* p) {
   if (p != nullptr) now.fetch_sub(malloc_usable_size(p), std::memory_order_relaxed);
   __libc_free(p);
@@ -56,7 +58,9 @@ void* realloc(void* p, std::size_t n) {
   now.fetch_sub(before, std::memory_order_relaxed);
   return counted(moved);
 }
-void* memalign(std::size_t alignment, std::size_t n) { return is_refused(n) ? nullptr : counted(__libc_memalign(alignment, n)); }
+void* memalign(std::size_t alignment, std::size_t n) {
+  return is_refused(n) ? nullptr : counted(__libc_memalign(alignment, n));
+}
 void* aligned_alloc(std::size_t alignment, std::size_t n) { return memalign(alignment, n); }
 int posix_memalign(void** to, std::size_t alignment, std::size_t n) {
   *to = memalign(alignment, n);

@@ -1,5 +1,5 @@
-// Bytes that this process has allocated, counted from outside the library: malloc and its family, and mmap, are replaced
-// for the whole program.
+// Bytes that this process has allocated, counted from outside the library: malloc and its family,
+// and mmap, are replaced for the whole program.
 #pragma once
 
 #include <cstddef>

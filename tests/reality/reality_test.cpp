@@ -1,7 +1,11 @@
-// The plan against the process: what malloc and mmap are asked for while a program runs is what the plan says.
-#include <doctest/doctest.h>
+// The plan against the process: what malloc and mmap are asked for while a program runs is what the
+// plan says.
+#include "../../bench/workloads.h"
+#include "random_program.h"
+#include "reality/allocation_counter.h"
 #include <reprise/reprise.h>
 
+#include <doctest/doctest.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -10,16 +14,13 @@
 #include <fstream>
 #include <string>
 
-#include "../../bench/workloads.h"
-#include "random_program.h"
-#include "reality/allocation_counter.h"
-
 namespace rp = reprise;
 using rp::Array;
 
 namespace {
 
-constexpr std::size_t slack = 256 << 10;  // for everything that is not an array: stacks of the library, small vectors
+// for everything that is not an array: stacks of the library, small vectors
+constexpr std::size_t slack = 256 << 10;
 
 struct Figures {
   std::size_t planned = 0, taken = 0, resident = 0;
@@ -28,7 +29,8 @@ struct Figures {
 std::size_t status_bytes(const char* key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind(key, 0) == 0) return std::stoul(line.substr(line.find_first_of("0123456789"))) << 10;
+    if (line.rfind(key, 0) == 0)
+      return std::stoul(line.substr(line.find_first_of("0123456789"))) << 10;
   }
   return 0;
 }
@@ -69,14 +71,17 @@ void warm_up() {
 
 struct Compare {
   template <class F, class L, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&, const A&... args) const {
+  void operator()(const std::string& workload, const std::string& mode, const F& f, const L&,
+                  const A&... args) const {
     warm_up();
     const Figures x = run_once(f, args...);
-    std::printf("%-10s %-14s planned %11zu  malloc + mmap %11zu  resident %11zu\n", workload.c_str(), mode.c_str(), x.planned, x.taken, x.resident);
+    std::printf("%-10s %-14s planned %11zu  malloc + mmap %11zu  resident %11zu\n",
+                workload.c_str(), mode.c_str(), x.planned, x.taken, x.resident);
     INFO(workload, " ", mode);
     CHECK(x.taken <= x.planned + slack);
     CHECK(x.taken + slack >= x.planned);  // the plan does not exaggerate either
-    // Pages of the block that holds the process's small objects may be touched for the first time here.
+    // Pages of the block that holds the process's small objects may be touched for the first time
+    // here.
     CHECK(x.resident <= x.planned + 8 * slack);
   }
 };
@@ -104,26 +109,34 @@ TEST_CASE("a result costs at most 100 bytes beyond its elements") {
   CHECK(rows.back().to_vector<float>() == std::vector<float>(width, 2.f));
 }
 
-// The library's own memory is part of the plan: every way it goes, and what it takes and gives back unasked.
+// The library's own memory is part of the plan: every way it goes, and what it takes and gives back
+// unasked.
 TEST_CASE("convolutions take the memory that was planned") {
   const auto last = rp::lax::conv_dimension_numbers("NHWC", "HWIO", "NHWC");
   struct Weights {
     Array first, second, grouped, last;
   };
   const auto loss = [last](Weights w, Array x) {
-    const auto conv = [&](const Array& v, const Array& kernel, std::int64_t stride, std::int64_t groups) {
-      return rp::tanh(rp::lax::conv_general_dilated(
-          v, kernel, {.window_strides = {stride, stride}, .padding = {{1, 1}, {1, 1}}, .dimension_numbers = last, .feature_group_count = groups}));
+    const auto conv = [&](const Array& v, const Array& kernel, std::int64_t stride,
+                          std::int64_t groups) {
+      return rp::tanh(rp::lax::conv_general_dilated(v, kernel,
+                                                    {.window_strides = {stride, stride},
+                                                     .padding = {{1, 1}, {1, 1}},
+                                                     .dimension_numbers = last,
+                                                     .feature_group_count = groups}));
     };
     x = conv(x, w.first, 1, 1);
     x = conv(x, w.second, 2, 1);
     x = conv(x, w.grouped, 1, 8);
     return rp::mean(rp::square(conv(x, w.last, 1, 1)));
   };
-  const auto values = [](int seed, const rp::Shape& shape, rp::Dtype dtype) { return (0.1f * rp::random::normal(rp::random::key(seed), shape)).astype(dtype); };
+  const auto values = [](int seed, const rp::Shape& shape, rp::Dtype dtype) {
+    return (0.1f * rp::random::normal(rp::random::key(seed), shape)).astype(dtype);
+  };
   const Compare compare;
   for (const rp::Dtype dtype : {rp::float32, rp::bfloat16, rp::float16, rp::float64}) {
-    const Weights w{values(1, {3, 3, 3, 32}, dtype), values(2, {3, 3, 32, 64}, dtype), values(3, {3, 3, 8, 64}, dtype), values(4, {3, 3, 64, 3}, dtype)};
+    const Weights w{values(1, {3, 3, 3, 32}, dtype), values(2, {3, 3, 32, 64}, dtype),
+                    values(3, {3, 3, 8, 64}, dtype), values(4, {3, 3, 64, 3}, dtype)};
     const Array x = values(5, {4, 64, 64, 3}, dtype);
     const std::string name(rp::short_name(dtype));
     compare("conv", name, rp::value_and_grad(loss), loss, w, x);
@@ -132,14 +145,18 @@ TEST_CASE("convolutions take the memory that was planned") {
 }
 
 TEST_CASE("large products take the memory that was planned, however they are computed") {
-  const auto values = [](int seed, const rp::Shape& shape) { return rp::random::normal(rp::random::key(seed), shape); };
+  const auto values = [](int seed, const rp::Shape& shape) {
+    return rp::random::normal(rp::random::key(seed), shape);
+  };
   const auto loss = [](Array w, Array x) { return rp::sum(rp::tanh(rp::matmul(x, w))); };
   const Compare compare;
   for (const std::int64_t rows : {300, 512, 1030, 2048}) {
     for (const std::int64_t columns : {384, 512, 1024, 1536}) {
       const std::string name = std::to_string(rows) + " x " + std::to_string(columns);
-      compare("product", name, rp::value_and_grad<0, 1>(loss), loss, values(1, {400, columns}), values(2, {rows, 400}));
-      compare("product", name + " long", rp::value_and_grad<0, 1>(loss), loss, values(1, {1024, columns}), values(2, {rows, 1024}));
+      compare("product", name, rp::value_and_grad<0, 1>(loss), loss, values(1, {400, columns}),
+              values(2, {rows, 400}));
+      compare("product", name + " long", rp::value_and_grad<0, 1>(loss), loss,
+              values(1, {1024, columns}), values(2, {rows, 1024}));
     }
   }
 }
@@ -251,13 +268,19 @@ TEST_CASE("offloaded values take memory where they stay in it, none on disk") {
     });
   };
   const auto offload = rp::checkpoint_policies::save_and_offload_only_these_names(
-      {.names_which_can_be_saved = {}, .names_which_can_be_offloaded = {"input"}, .offload_src = "device", .offload_dst = "pinned_host"});
+      {.names_which_can_be_saved = {},
+       .names_which_can_be_offloaded = {"input"},
+       .offload_src = "device",
+       .offload_dst = "pinned_host"});
   // The smallest first: what one run leaves resident serves the next.
-  const Figures on_disk = run_once_with({.spill_directory = std::filesystem::temp_directory_path()}, net(offload), w, x);
-  const Figures saved = run_once(net(rp::checkpoint_policies::save_only_these_names("input")), w, x);
+  const Figures on_disk = run_once_with({.spill_directory = std::filesystem::temp_directory_path()},
+                                        net(offload), w, x);
+  const Figures saved =
+      run_once(net(rp::checkpoint_policies::save_only_these_names("input")), w, x);
   const Figures in_memory = run_once(net(offload), w, x);
   for (const Figures& f : {on_disk, saved, in_memory}) {
-    std::printf("offload    planned %11zu  malloc + mmap %11zu  resident %11zu\n", f.planned, f.taken, f.resident);
+    std::printf("offload    planned %11zu  malloc + mmap %11zu  resident %11zu\n", f.planned,
+                f.taken, f.resident);
     CHECK(f.taken <= f.planned + slack);
     CHECK(f.taken + slack >= f.planned);
     CHECK(f.resident <= f.planned + 8 * slack);

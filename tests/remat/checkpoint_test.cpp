@@ -1,10 +1,10 @@
 // checkpoint: the same values, the promised residuals, less memory, clear errors.
-#include <doctest/doctest.h>
+#include "error_text.h"
 #include <reprise/reprise.h>
 
-#include <sstream>
+#include <doctest/doctest.h>
 
-#include "error_text.h"
+#include <sstream>
 
 namespace rp = reprise;
 using rp::Array;
@@ -42,21 +42,19 @@ double distance(Array a, Array b) {
   return rp::max(rp::abs(a - b)).item<double>() / rp::max(rp::abs(b)).item<double>();
 }
 
-
 }  // namespace
 
 TEST_CASE("every policy gives the same value and gradient") {
   const Array W = rp::linspace(-1.0, 1.0, 16).reshape({4, 4}).astype(rp::float64);
   const Array x = rp::linspace(0.0, 2.0, 12).reshape({3, 4}).astype(rp::float64);
-  auto loss = [](auto f) {
-    return [f](Array w, Array v) { return rp::sum(f(w, f(w, v))); };
-  };
+  auto loss = [](auto f) { return [f](Array w, Array v) { return rp::sum(f(w, f(w, v))); }; };
   const auto [value, grads] = rp::value_and_grad<0, 1>(loss(block))(W, x);
   const rp::Policy only_tanh = [](const rp::EquationInfo& e) { return e.primitive == "tanh"; };
   for (const rp::Policy& p :
        {rp::Policy(), P::everything_saveable, P::nothing_saveable, P::dots_saveable,
-        P::dots_with_no_batch_dims_saveable, P::save_only_these_names("out"), P::save_any_names_but_these("out"),
-        P::save_anything_except_these_names("out"), P::dots_saveable | P::save_only_these_names("out"),
+        P::dots_with_no_batch_dims_saveable, P::save_only_these_names("out"),
+        P::save_any_names_but_these("out"), P::save_anything_except_these_names("out"),
+        P::dots_saveable | P::save_only_these_names("out"),
         P::everything_saveable & P::bytes_at_most(10), !P::dots_saveable, only_tanh,
         P::offload_dot_with_no_batch_dims("device", "pinned_host")}) {
     INFO("policy " << p.str());
@@ -73,12 +71,12 @@ TEST_CASE("recursive checkpointing keeps a number of values that grows as the lo
   for (std::size_t n : {8, 16, 64, 1024}) {
     const Function f = recursive(std::vector<Function>(n, [](Array x) { return rp::sin(x); }));
     counts.push_back(rp::saved_residuals(f, 0.3).size());
-    CHECK(rp::grad(f)(0.3).item<float>() ==
-          doctest::Approx(rp::grad([n](Array x) {
-                            for (std::size_t i = 0; i < n; ++i) x = rp::sin(x);
-                            return x;
-                          })(0.3)
-                              .item<float>()));
+    CHECK(rp::grad(f)(0.3).item<float>() == doctest::Approx(rp::grad([n](Array x) {
+                                                              for (std::size_t i = 0; i < n; ++i)
+                                                                x = rp::sin(x);
+                                                              return x;
+                                                            })(0.3)
+                                                                .item<float>()));
   }
   CHECK(counts == std::vector<std::size_t>{4, 5, 7, 11});
 }
@@ -95,10 +93,12 @@ TEST_CASE("where checkpoint is placed decides what it saves") {
     return total;
   };
   const std::size_t plain = bytes([&](Array w, Array v) { return stage(w, stage(w, v)); });
-  const std::size_t first = bytes([&](Array w, Array v) { return stage(w, rp::checkpoint(stage)(w, v)); });
+  const std::size_t first =
+      bytes([&](Array w, Array v) { return stage(w, rp::checkpoint(stage)(w, v)); });
   CHECK(first < plain * 6 / 10);
   // Around everything nothing is computed in advance: only the arguments cross.
-  const std::size_t whole = bytes(rp::checkpoint([&](Array w, Array v) { return stage(w, stage(w, v)); }));
+  const std::size_t whole =
+      bytes(rp::checkpoint([&](Array w, Array v) { return stage(w, stage(w, v)); }));
   CHECK(whole == W.nbytes() + x.nbytes());
 }
 
@@ -127,7 +127,8 @@ TEST_CASE("the recomputation evaluates what the evaluation counter of nested che
     return rp::sin(x);
   });
   const std::string text = rp::make_jaxpr(rp::grad(f))(1.0).str();
-  CHECK(count(text, "= sin ") == 6);  // 3 forward, 2 to recompute the outer one, 1 more for the inner
+  // 3 forward, 2 to recompute the outer one, 1 more for the inner
+  CHECK(count(text, "= sin ") == 6);
 }
 
 TEST_CASE("checkpointing the same region twice costs nothing more") {
@@ -140,7 +141,8 @@ TEST_CASE("checkpointing the same region twice costs nothing more") {
 TEST_CASE("second derivatives go through checkpoint") {
   auto f = [](Array x) { return rp::sin(rp::exp(x)); };
   auto c = rp::checkpoint(f);
-  CHECK(rp::grad(rp::grad(c))(0.3).item<float>() == doctest::Approx(rp::grad(rp::grad(f))(0.3).item<float>()));
+  CHECK(rp::grad(rp::grad(c))(0.3).item<float>() ==
+        doctest::Approx(rp::grad(rp::grad(f))(0.3).item<float>()));
   CHECK(rp::grad(rp::grad(rp::grad(c)))(0.3).item<float>() ==
         doctest::Approx(rp::grad(rp::grad(rp::grad(f)))(0.3).item<float>()));
   CHECK(rp::hessian(c)(0.3).item<float>() == doctest::Approx(rp::hessian(f)(0.3).item<float>()));
@@ -157,11 +159,12 @@ TEST_CASE("while inside checkpoint can be linearized, and its reverse is an erro
 }
 
 TEST_CASE("offloaded residuals are on the host") {
-  auto f = rp::checkpoint(block, {.policy = P::save_and_offload_only_these_names(
-                                      {.names_which_can_be_saved = {},
-                                       .names_which_can_be_offloaded = {"out"},
-                                       .offload_src = "device",
-                                       .offload_dst = "pinned_host"})});
+  auto f = rp::checkpoint(
+      block,
+      {.policy = P::save_and_offload_only_these_names({.names_which_can_be_saved = {},
+                                                       .names_which_can_be_offloaded = {"out"},
+                                                       .offload_src = "device",
+                                                       .offload_dst = "pinned_host"})});
   const auto list = rp::saved_residuals(f, rp::ones({4, 4}), rp::ones({3, 4}));
   std::ostringstream last;
   last << list.back();
@@ -171,8 +174,9 @@ TEST_CASE("offloaded residuals are on the host") {
 TEST_CASE("misuse of checkpoint is a clear error") {
   const Array x = rp::ones({3});
   auto f = [](Array v) { return rp::sin(v); };
-  CHECK(error_of([&] { return rp::checkpoint(f, {.prevent_cse = std::vector<bool>{}})(x); })
-            .find("checkpoint: prevent_cse must have one flag per argument, got 0 for 1") == 0);
+  CHECK(error_of([&] {
+          return rp::checkpoint(f, {.prevent_cse = std::vector<bool>{}})(x);
+        }).find("checkpoint: prevent_cse must have one flag per argument, got 0 for 1") == 0);
   auto branches = rp::checkpoint([](Array v) { return v.item<float>() > 0 ? v : -v; });
   const std::string text = error_of([&] { return branches(1.0); });
   CHECK(text.find("item: a number is needed while tracing a function for checkpoint") == 0);
@@ -193,7 +197,8 @@ TEST_CASE("policies print themselves, ours alone and JAX's in programs") {
   std::ostringstream out;
   out << (P::dots_saveable | P::save_only_these_names("h"));
   CHECK(out.str() == "(dots_saveable | save_only_these_names('h'))");
-  CHECK(P::save_only_these_names("b", "a").jax_repr() == "SaveOnlyTheseNames(saveable_names=frozenset({'a', 'b'}))");
+  CHECK(P::save_only_these_names("b", "a").jax_repr() ==
+        "SaveOnlyTheseNames(saveable_names=frozenset({'a', 'b'}))");
   CHECK(P::save_any_names_but_these().jax_repr() == "SaveAnyNamesButThese(names=frozenset())");
   CHECK(P::everything_saveable.jax_repr() == "<function everything_saveable at 0xXXXXXXXXXXXX>");
 }

@@ -1,4 +1,5 @@
 // What the guide promises about work and memory, counted in the programs.
+#include "error_text.h"
 #include "program/primitive.h"
 #include <reprise/reprise.h>
 
@@ -6,8 +7,6 @@
 
 #include <cmath>
 #include <string_view>
-
-#include "error_text.h"
 
 namespace rp = reprise;
 using rp::Array;

@@ -1,19 +1,19 @@
-// Properties of checkpoint, on random programs: the same values, the same gradients, nothing saved that
-// the policy does not allow, the recomputation equal to the forward pass bit for bit.
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <set>
-
+// Properties of checkpoint, on random programs: the same values, the same gradients, nothing saved
+// that the policy does not allow, the recomputation equal to the forward pass bit for bit.
 #include "api/inspect.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
 #include "program/program.h"
 #include "random_program.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
 
 namespace rp = reprise;
 using random_program::PolicyKind;
@@ -29,8 +29,8 @@ bool same_bits(const Array& a, const Array& b) {
   return a.type() == b.type() && std::memcmp(x.data(), y.data(), x.size() * sizeof(double)) == 0;
 }
 
-// The largest difference, relative to the largest magnitude of all. Values inside are of order one, so a
-// gradient that is smaller by far is zero but for rounding.
+// The largest difference, relative to the largest magnitude of all. Values inside are of order one,
+// so a gradient that is smaller by far is zero but for rounding.
 double distance(const Arrays& a, const Arrays& b) {
   double difference = 0, magnitude = 1e-3;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -45,13 +45,15 @@ double distance(const Arrays& a, const Arrays& b) {
   return difference / magnitude;
 }
 
-// ------------------------------------------------------------------- what a policy allows, once more
+// ----------------------------------------------------------------- what a policy allows, once more
 enum class Verdict { recompute, save, offload };
 
 struct Producer {
   const rp::Program& program;
   const rp::Equation& equation;
-  bool is(const char* primitive) const { return std::string_view(equation.prim->name) == primitive; }
+  bool is(const char* primitive) const {
+    return std::string_view(equation.prim->name) == primitive;
+  }
   std::string name() const { return is("name") ? equation.params.get<std::string>("name") : ""; }
   bool is_dot(bool with_batches) const {
     if (!is("dot_general")) return false;
@@ -92,7 +94,8 @@ Verdict verdict(const PolicyRecipe& r, const Producer& p) {
     case PolicyKind::any_names_but: return when(p.is("name") && !contains(r.names, p.name()));
     case PolicyKind::anything_except: {
       const std::set<std::string> labels = p.labels();
-      return when(std::none_of(labels.begin(), labels.end(), [&](const auto& l) { return contains(r.names, l); }));
+      return when(std::none_of(labels.begin(), labels.end(),
+                               [&](const auto& l) { return contains(r.names, l); }));
     }
     case PolicyKind::offload_dots: return p.is_dot(false) ? Verdict::offload : Verdict::recompute;
     case PolicyKind::save_and_offload:
@@ -120,8 +123,8 @@ Verdict verdict(const PolicyRecipe& r, const Producer& p) {
   return Verdict::recompute;
 }
 
-// Follows a value of the forward program to the equations that compute it, into the bodies of calls,
-// and asks about each of them.
+// Follows a value of the forward program to the equations that compute it, into the bodies of
+// calls, and asks about each of them.
 class ResidualCheck {
  public:
   explicit ResidualCheck(const PolicyRecipe& policy) : policy_(policy) {}
@@ -129,9 +132,9 @@ class ResidualCheck {
 
   struct Frame {
     const rp::Program& program;
-    const Frame* outer;           // null: the whole program
-    const rp::Equation* call;     // of the outer program
-    std::size_t first_operand;    // of the call that is an input of the program
+    const Frame* outer;         // null: the whole program
+    const rp::Equation* call;   // of the outer program
+    std::size_t first_operand;  // of the call that is an input of the program
   };
 
   void follow(const Frame& at, const rp::Atom& a, Verdict wanted) {
@@ -143,7 +146,8 @@ class ResidualCheck {
     }
     for (const rp::Equation& e : at.program.eqns) {
       const auto it = std::find(e.out.begin(), e.out.end(), a.var);
-      if (it != e.out.end()) follow_output(at, e, static_cast<std::size_t>(it - e.out.begin()), wanted);
+      if (it != e.out.end())
+        follow_output(at, e, static_cast<std::size_t>(it - e.out.begin()), wanted);
     }
   }
 
@@ -161,9 +165,10 @@ class ResidualCheck {
   static bool is_filler(const Frame& at, const rp::Equation& e) {
     if (e.prim == &rp::empty2_p) return true;
     if (e.prim != &rp::broadcast_in_dim_p || !e.in[0].is_var()) return false;
-    return std::any_of(at.program.eqns.begin(), at.program.eqns.end(), [&](const rp::Equation& maker) {
-      return maker.prim == &rp::empty2_p && maker.out[0] == e.in[0].var;
-    });
+    return std::any_of(at.program.eqns.begin(), at.program.eqns.end(),
+                       [&](const rp::Equation& maker) {
+                         return maker.prim == &rp::empty2_p && maker.out[0] == e.in[0].var;
+                       });
   }
 
   void follow_output(const Frame& at, const rp::Equation& e, std::size_t k, Verdict wanted) {
@@ -201,7 +206,8 @@ std::string residual_offence(const F& f, const Arrays& args, const PolicyRecipe&
 void collect_primitives(const rp::Program& p, std::set<std::string>& found) {
   for (const rp::Equation& e : p.eqns) {
     found.insert(e.prim->name);
-    rp::for_each_program(e.params, [&](const rp::ProgramPtr& body) { collect_primitives(*body, found); });
+    rp::for_each_program(e.params,
+                         [&](const rp::ProgramPtr& body) { collect_primitives(*body, found); });
   }
 }
 
@@ -241,10 +247,33 @@ TEST_CASE("random programs are made of all kinds of operations") {
     const RandomProgram program = random_program::make(seed);
     collect_primitives(*rp::make_jaxpr(program.loss)(program.args).program(), found);
   }
-  for (const char* primitive :
-       {"remat2", "scan", "cond", "while", "jit", "custom_jvp_call", "custom_vjp_call", "name", "dot_general", "gather",
-        "scatter-add", "pad", "concatenate", "transpose", "slice", "reshape", "broadcast_in_dim", "sort", "cumsum",
-        "reduce_sum", "reduce_max", "reduce_prod", "select_n", "gt", "pow", "erf", "stop_gradient"}) {
+  for (const char* primitive : {"remat2",
+                                "scan",
+                                "cond",
+                                "while",
+                                "jit",
+                                "custom_jvp_call",
+                                "custom_vjp_call",
+                                "name",
+                                "dot_general",
+                                "gather",
+                                "scatter-add",
+                                "pad",
+                                "concatenate",
+                                "transpose",
+                                "slice",
+                                "reshape",
+                                "broadcast_in_dim",
+                                "sort",
+                                "cumsum",
+                                "reduce_sum",
+                                "reduce_max",
+                                "reduce_prod",
+                                "select_n",
+                                "gt",
+                                "pow",
+                                "erf",
+                                "stop_gradient"}) {
     INFO(primitive);
     CHECK(found.count(primitive) == 1);
   }
@@ -252,7 +281,8 @@ TEST_CASE("random programs are made of all kinds of operations") {
 
 TEST_CASE("the check of residuals sees what a policy lets through") {
   const RandomProgram program = random_program::make(0);
-  const auto f = rp::checkpoint(program.loss, {.policy = rp::checkpoint_policies::everything_saveable});
+  const auto f =
+      rp::checkpoint(program.loss, {.policy = rp::checkpoint_policies::everything_saveable});
   CHECK(residual_offence(f, program.args, {.kind = PolicyKind::everything}) == "");
   CHECK(residual_offence(f, program.args, {.kind = PolicyKind::nothing}) != "");
 }
@@ -270,7 +300,8 @@ TEST_CASE("checkpointed random programs have the values and gradients of the pla
     const rp::RecomputeCheck check = rp::check_recompute(program.loss, program.args);
     CHECK_MESSAGE(check.ok, check);
     compared += check.compared;
-    // Without a derivative: some primals are computed differently beside their tangents (reduce_prod).
+    // Without a derivative: some primals are computed differently beside their tangents
+    // (reduce_prod).
     if (seed % 4 == 0) CHECK(same_bits(program.loss(program.args), plain.loss(plain.args)));
   }
   CHECK(compared > 3000);
@@ -345,7 +376,8 @@ TEST_CASE("a mapped random program equals the program row by row, evaluated and 
     INFO("seed " << seed);
     const RandomProgram program = random_program::make(seed, options_of(seed));
     Arrays stacked, values;
-    for (const Array& a : program.args) stacked.push_back(rp::stack({a, -0.7 * a, rp::sin(3.0 * a)}));
+    for (const Array& a : program.args)
+      stacked.push_back(rp::stack({a, -0.7 * a, rp::sin(3.0 * a)}));
     for (std::int64_t row = 0; row < 3; ++row) {
       Arrays args;
       for (const Array& a : stacked) args.push_back(a[row]);

@@ -1,11 +1,11 @@
-// What the ports of JAX's own tests share: counting words in programs, derivatives against differences.
+// What the ports of JAX's own tests share: counting words in programs, derivatives against
+// differences.
 #pragma once
 
-#include <array>
-
 #include "derivatives.h"
-
 #include "error_text.h"
+
+#include <array>
 
 namespace upstream {
 
@@ -17,11 +17,15 @@ inline std::size_t count(const std::string& text, const std::string& word) {
   for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
   return n;
 }
-inline bool contains(const std::string& text, const std::string& word) { return count(text, word) > 0; }
+inline bool contains(const std::string& text, const std::string& word) {
+  return count(text, word) > 0;
+}
 
 // How often ' sin ' and ' cos ' stand in a text.
 using SinCos = std::array<std::size_t, 2>;
-inline SinCos sin_cos(const std::string& text) { return {count(text, " sin "), count(text, " cos ")}; }
+inline SinCos sin_cos(const std::string& text) {
+  return {count(text, " sin "), count(text, " cos ")};
+}
 
 inline rp::Policy save_prim(const std::string& name) {
   return [name](const rp::EquationInfo& e) { return e.primitive == name; };
@@ -37,7 +41,6 @@ template <class F, class... A>
 std::string linear_text(const F& f, const A&... x) {
   return rp::linearize(f, x...).second.jaxpr().str();
 }
-
 
 // First and second derivatives against central differences, forward mode too unless it is left out.
 template <class F>

@@ -1,4 +1,5 @@
-// JAX's RematTest, basics: values, closures, jit, vmap, nesting. docs/upstream_remat_tests.md has the table.
+// JAX's RematTest, basics: values, closures, jit, vmap, nesting. docs/upstream_remat_tests.md has
+// the table.
 #include "remat/upstream.h"
 
 using namespace upstream;
@@ -18,10 +19,12 @@ TEST_CASE("remat_basic: the linear function evaluates sin once and cos twice") {
     auto g = rp::checkpoint([](Array x) { return std::pair{sin_sin(x), Array(3.0)}; }, o);
     auto f = [g](Array x) { return g(x).first; };
     CHECK(f(2.0).item<float>() == doctest::Approx(std::sin(std::sin(2.0))));
-    CHECK(rp::grad(f)(2.0).item<float>() == doctest::Approx(std::cos(std::sin(2.0)) * std::cos(2.0)));
+    CHECK(rp::grad(f)(2.0).item<float>() ==
+          doctest::Approx(std::cos(std::sin(2.0)) * std::cos(2.0)));
     const auto [y, linear] = rp::linearize(f, 2.0);
     CHECK(y.item<float>() == doctest::Approx(std::sin(std::sin(2.0))));
-    CHECK(linear(3.0).item<float>() == doctest::Approx(std::cos(std::sin(2.0)) * std::cos(2.0) * 3));
+    CHECK(linear(3.0).item<float>() ==
+          doctest::Approx(std::cos(std::sin(2.0)) * std::cos(2.0) * 3));
     CHECK(sin_cos(linear.jaxpr().str()) == SinCos{1, 2});
   }
 }
@@ -49,7 +52,9 @@ TEST_CASE("remat_grad_python_control_flow: a closed-over number decides C++ cont
   };
   auto f = [](Array x) {
     const Held held{x};
-    auto g = [held] { return held.value.item<float>() > 0 ? rp::sin(held.value) : rp::cos(held.value); };
+    auto g = [held] {
+      return held.value.item<float>() > 0 ? rp::sin(held.value) : rp::cos(held.value);
+    };
     return rp::checkpoint(g)();
   };
   CHECK(f(2.0).item<float>() == doctest::Approx(std::sin(2.0)));
@@ -103,7 +108,11 @@ TEST_CASE("remat_vmap: mapped, and jacobians by columns and rows") {
     check_close(rp::jacfwd(g)(three), rp::eye(3) * slopes);
     check_close(rp::jacrev(g)(three), rp::eye(3) * slopes);
     // A batching rule that makes a constant: the mapped index of a gather.
-    auto pick = rp::checkpoint([](Array x) { return rp::sum(x[rp::array(std::vector<int>{0, 1})]); }, o);
+    auto pick = rp::checkpoint(
+        [](Array x) {
+          return rp::sum(x[rp::array(std::vector<int>{0, 1})]);
+        },
+        o);
     check_close(rp::vmap(pick)(rp::ones({20, 2})), rp::full({20}, 2.0));
   }
 }
@@ -111,7 +120,8 @@ TEST_CASE("remat_vmap: mapped, and jacobians by columns and rows") {
 TEST_CASE("remat_vmap_not_leading_dim: the mapped axis is the second one") {
   const Array x = rp::arange(15.0).reshape({3, 5});
   for (const rp::CheckpointOptions& o : variants()) {
-    check_close(rp::vmap(rp::checkpoint(sin_sin, o), {.in_axes = {1}})(x), rp::transpose(sin_sin(x)));
+    check_close(rp::vmap(rp::checkpoint(sin_sin, o), {.in_axes = {1}})(x),
+                rp::transpose(sin_sin(x)));
   }
 }
 
@@ -189,7 +199,8 @@ TEST_CASE("remat_jit_static_argnum: a static bool decides inside jit and checkpo
   CHECK(f(false, 1).item<int>() == 1);
 }
 
-TEST_CASE("remat_eval_counter: two evaluations forward, three backward; two with a plain call inside") {
+TEST_CASE(
+    "remat_eval_counter: two evaluations forward, three backward; two with a plain call inside") {
   auto e = [](Array x) { return rp::exp(x); };  // its derivative needs its value only
   for (const rp::CheckpointOptions& o : variants()) {
     auto f = rp::checkpoint(e, o);
@@ -218,14 +229,19 @@ TEST_CASE("escaped_tracer_remat: a value that escapes through shared state is an
       return x + first + second;
     };
     const std::string text = error_of([&] { return rp::jit(f)(1.0); });
-    CHECK(text.find("trace: a traced value was used after its trace ended, got f32[], made at ") == 0);
+    CHECK(text.find("trace: a traced value was used after its trace ended, got f32[], made at ") ==
+          0);
     CHECK(contains(text, "hint: return the value from the traced function instead of storing it"));
   }
 }
 
 TEST_CASE("checkpoint_dropvars: a call inside that reads nothing, one of its results unused") {
   for (const rp::CheckpointOptions& o : variants()) {
-    auto f = rp::checkpoint([](Array x) { return rp::jit([x] { return std::pair{x, x}; })().second; }, o);
+    auto f = rp::checkpoint(
+        [](Array x) {
+          return rp::jit([x] { return std::pair{x, x}; })().second;
+        },
+        o);
     CHECK(rp::grad(f)(3.0).item<float>() == 1);
   }
 }

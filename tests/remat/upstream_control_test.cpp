@@ -20,7 +20,10 @@ auto in_scan(F f) {
 }
 template <class F>
 auto in_cond(F f) {
-  return [f](Array x) { return rp::cond(rp::sum(x) > -INFINITY, f, [](Array v) { return v; }, x); };
+  return [f](Array x) {
+    return rp::cond(
+        rp::sum(x) > -INFINITY, f, [](Array v) { return v; }, x);
+  };
 }
 Array sine(Array x) { return rp::sin(x); }
 Pair sine_cosine(Pair x) { return {rp::sin(x.first), rp::cos(x.second)}; }
@@ -33,10 +36,13 @@ auto sin_with_rule(Both both) {
     return Pair{y_and_slope.first, y_and_slope.second * std::get<0>(t)};
   });
 }
-Pair both_in_jit(Array x) { return rp::jit([x] { return sine_cosine({x, x}); })(); }
+Pair both_in_jit(Array x) {
+  return rp::jit([x] { return sine_cosine({x, x}); })();
+}
 Pair both_in_scan(Array x) { return in_scan(sine_cosine)(Pair{x, x}); }
 Pair both_in_cond(Array x) {
-  return rp::cond(true, sine_cosine, [](Pair v) { return v; }, Pair{x, x});
+  return rp::cond(
+      true, sine_cosine, [](Pair v) { return v; }, Pair{x, x});
 }
 
 template <class F>
@@ -105,7 +111,8 @@ TEST_CASE("const_in_jvp_scan and const_in_jvp_cond: a rule that makes a constant
   auto looped = rp::checkpoint([f](Array x) { return rp::sum(in_scan(f)(x)); });
   check_close(rp::grad(looped)(rp::arange(3.0)), rp::arange(3.0));
   auto chosen = rp::checkpoint([f](Array x) {
-    return rp::sum(rp::cond(rp::sum(x) > 0, f, [](Array v) { return v; }, x));
+    return rp::sum(rp::cond(
+        rp::sum(x) > 0, f, [](Array v) { return v; }, x));
   });
   check_close(rp::grad(chosen)(rp::arange(3.0)), rp::arange(3.0));
 }
@@ -118,13 +125,19 @@ TEST_CASE("remat_of_cond and its policy: only what the coefficients need is comp
   CHECK(shallow[1] > 0);
   check_grads(same, Array(3.0), /*forward=*/false);
   auto deep = rp::checkpoint([](Array x) {
-    return rp::cond(x > 0.0, [](Array c) { return rp::sin(rp::sin(c)); }, [](Array c) { return c; }, x);
+    return rp::cond(
+        x > 0.0, [](Array c) { return rp::sin(rp::sin(c)); }, [](Array c) { return c; }, x);
   });
   const SinCos both = sin_cos(linear_text(deep, 4.0));
   CHECK(both[0] > 0);
   CHECK(both[1] > 0);
   check_grads(deep, Array(3.0), /*forward=*/false);
-  check_counts([](Array x) { return rp::cond(x > 0.0, sine, [](Array c) { return c; }, x); }, save_cos, {0, 0});
+  check_counts(
+      [](Array x) {
+        return rp::cond(
+            x > 0.0, sine, [](Array c) { return c; }, x);
+      },
+      save_cos, {0, 0});
 }
 
 TEST_CASE("remat_of_cond_funky_custom_jvp: a rule with jit or a cond, in a cond") {

@@ -43,7 +43,8 @@ TEST_CASE("no_cse_widget_with_prevent_cse_false: the param allows merging, befor
   CHECK(!contains(text(rp::grad(f), 2.0), "prevent_cse=True"));
 }
 
-TEST_CASE("remat_partial_cse_prevention: flags per operand, none for constants, set for cotangents") {
+TEST_CASE(
+    "remat_partial_cse_prevention: flags per operand, none for constants, set for cotangents") {
   auto with_flags = [](std::vector<bool> flags) {
     return rp::checkpoint(product, {.prevent_cse = std::move(flags)});
   };
@@ -52,8 +53,9 @@ TEST_CASE("remat_partial_cse_prevention: flags per operand, none for constants, 
   CHECK(contains(gradient_text(with_flags({false, false})), "prevent_cse=(False, False, True)"));
   const Array constant = rp::ones({3});
   auto body = [constant](Array x, Array y) { return rp::sum(product(x, y) * constant); };
-  CHECK(contains(gradient_text(rp::checkpoint(body, {.prevent_cse = std::vector<bool>{false, true}})),
-                 "prevent_cse=(False, False, True, True)"));
+  CHECK(
+      contains(gradient_text(rp::checkpoint(body, {.prevent_cse = std::vector<bool>{false, true}})),
+               "prevent_cse=(False, False, True, True)"));
   // The flag of a tree is that of each of its arrays.
   auto tree = [](Array x, std::pair<Array, Array> y) { return product(x, y.first) * y.second; };
   auto of_tree = rp::checkpoint(tree, {.prevent_cse = std::vector<bool>{false, true}});

@@ -1,4 +1,5 @@
-// JAX's RematTest, diagnostics: what is said about residuals, their bits, and errors with the user's line.
+// JAX's RematTest, diagnostics: what is said about residuals, their bits, and errors with the
+// user's line.
 #include "remat/upstream.h"
 
 using namespace upstream;
@@ -15,7 +16,8 @@ Saved saved_of(const rp::CheckpointOptions& options) {
     return rp::cos(rp::sum(x));
   };
   Saved saved;
-  for (const rp::SavedResidual& r : rp::saved_residuals(rp::checkpoint(f, options), rp::arange(3.0))) {
+  for (const rp::SavedResidual& r :
+       rp::saved_residuals(rp::checkpoint(f, options), rp::arange(3.0))) {
     ++(r.origin.find("from the argument") == 0 ? saved.arguments : saved.computed);
     saved.text += r.origin + "\n";
   }
@@ -56,12 +58,15 @@ TEST_CASE("excess_precision: both passes see the residual with the bits of its d
   CHECK(numbers(saved) == numbers(exact));
 }
 
-TEST_CASE("concreteness_error_includes_user_code: the message has the user's line, also beside static arguments") {
+TEST_CASE(
+    "concreteness_error_includes_user_code: the message has the user's line, also beside static "
+    "arguments") {
   const int line = __LINE__ + 1;
   auto f = rp::checkpoint([](Array x) { return x.item<float>() > 0 ? rp::sin(x) : rp::cos(x); });
   const std::string alone = error_of([&] { return f(3.0); });
   CHECK(contains(alone, "upstream_diagnostics_test.cpp:" + std::to_string(line)));
-  auto g = rp::checkpoint([](Array x, bool flip) { return x.item<float>() > 0 && flip ? rp::sin(x) : rp::cos(x); });
+  auto g = rp::checkpoint(
+      [](Array x, bool flip) { return x.item<float>() > 0 && flip ? rp::sin(x) : rp::cos(x); });
   const std::string beside = error_of([&] { return g(3.0, true); });
   CHECK(contains(beside, "item: a number is needed while tracing a function for checkpoint"));
   CHECK(contains(beside, "upstream_diagnostics_test.cpp:" + std::to_string(line + 3)));

@@ -1,8 +1,8 @@
 // JAX's RematTest, names and the list of saved residuals.
+#include "remat/upstream.h"
+
 #include <map>
 #include <sstream>
-
-#include "remat/upstream.h"
 
 using namespace upstream;
 
@@ -14,7 +14,9 @@ std::vector<std::string> origins(const F& f, const A&... args) {
   for (const rp::SavedResidual& r : rp::saved_residuals(f, args...)) list.push_back(r.origin);
   return list;
 }
-bool starts_with(const std::string& text, const std::string& begin) { return text.rfind(begin, 0) == 0; }
+bool starts_with(const std::string& text, const std::string& begin) {
+  return text.rfind(begin, 0) == 0;
+}
 
 // Factors that depend on no argument: y, z and w have names, u has none.
 Array named_factors(Array x) {
@@ -38,7 +40,8 @@ Array utility(std::pair<Array, Array> x, Array y) {
 
 }  // namespace
 
-TEST_CASE("name_saveable_input: the product below a name is saved by its own policy, not as the name") {
+TEST_CASE(
+    "name_saveable_input: the product below a name is saved by its own policy, not as the name") {
   const rp::Policy products = save_prim("mul");
   const auto list = origins(rp::checkpoint(
                                 [](Array x) {
@@ -66,8 +69,8 @@ TEST_CASE("name_pytree: every array of a tree gets the name") {
     const Dict named = rp::checkpoint_name(Dict{{"a", x * x}}, "foo");
     return named.at("a") * named.at("a");
   };
-  const auto list =
-      origins(rp::checkpoint(f, {.policy = P::save_only_these_names("foo")}), rp::arg("x", Array(3.0)));
+  const auto list = origins(rp::checkpoint(f, {.policy = P::save_only_these_names("foo")}),
+                            rp::arg("x", Array(3.0)));
   REQUIRE(list.size() == 2);
   CHECK(list[0] == "from the argument x");
   CHECK(starts_with(list[1], "named 'foo' from "));

@@ -1,7 +1,7 @@
 // JAX's RematTest, policies: what is in the linear program says what is computed again.
-#include <ostream>
-
 #include "remat/upstream.h"
+
+#include <ostream>
 
 using namespace upstream;
 
@@ -107,28 +107,34 @@ TEST_CASE("remat_custom_policy: all, nothing, or sin is saved, the square plain 
 }
 
 TEST_CASE("remat_custom_policy_save_cos: saved coefficients leave nothing to compute again") {
-  auto f = rp::checkpoint([](Array x) { return rp::sin(rp::sin(x)); }, {.policy = save_prim("cos")});
+  auto f =
+      rp::checkpoint([](Array x) { return rp::sin(rp::sin(x)); }, {.policy = save_prim("cos")});
   CHECK(sin_cos(linear_text(f, 1.0)) == SinCos{0, 0});
   check_grads(f, Array(3.0));
 }
 
-TEST_CASE("remat_checkpoint_dots: two sins and six products, by every policy that saves the products") {
+TEST_CASE(
+    "remat_checkpoint_dots: two sins and six products, by every policy that saves the products") {
   auto f = three_layers(square_product, sine);
   auto by_letters = three_layers([](Array x) { return rp::einsum("ij,jk->ik", x, x); }, sine);
-  for (const auto& text : {linear_text(rp::checkpoint(f, dots), rp::ones({2, 2})),
-                           linear_text(rp::checkpoint(by_letters, plain_dots), rp::ones({2, 2})),
-                           linear_text(rp::jit(rp::checkpoint(three_layers(square_product, sine_of_thousandth), dots)),
-                                       rp::ones({2, 2}))}) {
+  for (const auto& text :
+       {linear_text(rp::checkpoint(f, dots), rp::ones({2, 2})),
+        linear_text(rp::checkpoint(by_letters, plain_dots), rp::ones({2, 2})),
+        linear_text(rp::jit(rp::checkpoint(three_layers(square_product, sine_of_thousandth), dots)),
+                    rp::ones({2, 2}))}) {
     CHECK(count(text, " sin ") == 2);
     CHECK(count(text, " dot_") == 6);
   }
   check_grads(rp::checkpoint(f, dots), small);
   check_grads(rp::checkpoint(by_letters, plain_dots), small);
-  check_grads(rp::jit(rp::checkpoint(three_layers(square_product, sine_of_thousandth), dots)), small);
+  check_grads(rp::jit(rp::checkpoint(three_layers(square_product, sine_of_thousandth), dots)),
+              small);
 }
 
-TEST_CASE("remat_checkpoint_dots_with_no_batch_dims2: batched products are computed again, nine in all") {
-  auto f = rp::checkpoint(three_layers([](Array x) { return rp::einsum("nij,njk->nik", x, x); }, sine), plain_dots);
+TEST_CASE(
+    "remat_checkpoint_dots_with_no_batch_dims2: batched products are computed again, nine in all") {
+  auto f = rp::checkpoint(
+      three_layers([](Array x) { return rp::einsum("nij,njk->nik", x, x); }, sine), plain_dots);
   const std::string text = linear_text(f, rp::ones({3, 2, 2}));
   CHECK(count(text, " sin ") == 2);
   CHECK(count(text, " dot_general") == 9);
@@ -147,7 +153,8 @@ TEST_CASE("remat_checkpoint_dots_inside_scan: the saved carry saves one sin per 
 TEST_CASE("remat_checkpoint_dots_outside_scan: the loop plays all its sins again") {
   check_backward(rp::checkpoint(
                      [](Array W) {
-                       return twice_in_a_loop([W](Array x) { return layers_of(W, x); })(rp::ones({5}, W.dtype()));
+                       return twice_in_a_loop([W](Array x) { return layers_of(W, x); })(
+                           rp::ones({5}, W.dtype()));
                      },
                      dots),
                  {3, 3, 6});
@@ -165,18 +172,22 @@ TEST_CASE("remat_checkpoint_dots_inside_cond and _outside_cond: two sins, five p
   check_backward(rp::checkpoint(
                      [keep](Array W) {
                        const Array x = rp::ones({5}, W.dtype());
-                       return rp::cond(rp::sum(x) > 0, [W](Array v) { return layers_of(W, v); }, keep, x);
+                       return rp::cond(
+                           rp::sum(x) > 0, [W](Array v) { return layers_of(W, v); }, keep, x);
                      },
                      dots),
                  {2, 3, 5});
 }
 
-TEST_CASE("remat_custom_jvp_policy and remat_custom_vjp_policy: rules inside checkpoint, also in a loop") {
+TEST_CASE(
+    "remat_custom_jvp_policy and remat_custom_vjp_policy: rules inside checkpoint, also in a "
+    "loop") {
   auto by_jvp = rp::checkpoint(three_layers(square_product, sin_by_jvp), dots);
   check_grads(by_jvp, Array(3.0));
   check_grads(twice_in_a_loop(by_jvp), Array(3.0));
   auto product = rp::jit([](Array x) { return rp::dot(x, rp::dot(x, x)); });
-  auto by_vjp = rp::checkpoint(three_layers(product, [](Array x) { return sin_by_vjp(x * 1e-3); }), dots);
+  auto by_vjp =
+      rp::checkpoint(three_layers(product, [](Array x) { return sin_by_vjp(x * 1e-3); }), dots);
   check_grads(by_vjp, Array(3.0), /*forward=*/false);
   check_grads(twice_in_a_loop(by_vjp), Array(3.0), /*forward=*/false);
 }
@@ -194,14 +205,16 @@ TEST_CASE("remat_custom_jvp_linear_policy: a linear rule, alone and per step") {
 
 TEST_CASE("remat_dropvar_policy: a gradient inside checkpoint of one of two results") {
   auto both = [](Array x) { return std::pair{x, x}; };
-  auto g = rp::checkpoint([both](Array x) { return rp::grad([both](Array v) { return both(v).first; })(x); }, dots);
+  auto g = rp::checkpoint(
+      [both](Array x) { return rp::grad([both](Array v) { return both(v).first; })(x); }, dots);
   CHECK(g(3.0).item<float>() == 1);
   CHECK(rp::grad(g)(3.0).item<float>() == 0);
 }
 
 TEST_CASE("constants_not_hoisted: constants made inside are no residuals") {
   auto residuals = [](auto f) {
-    return rp::saved_residuals(rp::checkpoint(f, {.policy = save_never()}), rp::ones({2, 2})).size();
+    return rp::saved_residuals(rp::checkpoint(f, {.policy = save_never()}), rp::ones({2, 2}))
+        .size();
   };
   CHECK(residuals([](Array x) { return rp::einsum("ii->i", x); }) == 0);
   CHECK(residuals([](Array x) { return rp::zeros_like(x) * x; }) == 0);

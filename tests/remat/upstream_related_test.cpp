@@ -1,4 +1,5 @@
-// Tests of JAX beside RematTest that meet checkpoint: forwarding, dead code, offloading, custom rules.
+// Tests of JAX beside RematTest that meet checkpoint: forwarding, dead code, offloading, custom
+// rules.
 #include "remat/upstream.h"
 #include "transform/dce.h"
 
@@ -46,7 +47,8 @@ std::size_t inputs(const rp::Jaxpr& p) { return p.in_types().size(); }
 TEST_CASE("remat_of_jit_input_to_output_forwarding: a result that is the residual is saved once") {
   auto grow = rp::jit([](Array x) { return rp::exp(x); });
   auto square = rp::jit([](Array y) { return y * y; });
-  auto f = rp::checkpoint([=](Array x) { return square(grow(x)); }, {.policy = P::everything_saveable});
+  auto f =
+      rp::checkpoint([=](Array x) { return square(grow(x)); }, {.policy = P::everything_saveable});
   CHECK(rp::saved_residuals(f, 3.0).size() == 1);
 }
 
@@ -119,8 +121,15 @@ TEST_CASE("dce_jaxpr_scan_overpruning: a checkpointed loop that nobody reads in 
 
 TEST_CASE("dce_jaxpr_cond: operands that no branch needs go, the index stays") {
   auto f = [](Array p, Array x, Array y) {
-    return rp::cond(p, [](Array a, Array b) { return Pair{rp::sin(a), b}; },
-                    [](Array a, Array b) { return Pair{a, rp::cos(b)}; }, x, y);
+    return rp::cond(
+        p,
+        [](Array a, Array b) {
+          return Pair{rp::sin(a), b};
+        },
+        [](Array a, Array b) {
+          return Pair{a, rp::cos(b)};
+        },
+        x, y);
   };
   const rp::Jaxpr p = rp::make_jaxpr(f)(Array(true), 1.0, 2.0);
   CHECK(live(p, {true, false}).used_inputs == std::vector<bool>{true, true, false});
@@ -129,14 +138,17 @@ TEST_CASE("dce_jaxpr_cond: operands that no branch needs go, the index stays") {
 }
 
 TEST_CASE("remat_jaxpr_offloadable: three values go to the host and come back") {
-  const rp::Policy all = [](const rp::EquationInfo&) { return rp::Offloadable{"device", "pinned_host"}; };
+  const rp::Policy all = [](const rp::EquationInfo&) {
+    return rp::Offloadable{"device", "pinned_host"};
+  };
   auto f = [](Array x) { return rp::sum(rp::sin(rp::sin(rp::sin(x)))); };
   const rp::FwdBwd programs = rp::fwd_bwd(rp::checkpoint(f, {.policy = all}), rp::arange(16.0));
   CHECK(outputs(programs.forward) == 4);
   CHECK(count(programs.forward.str(), "MemorySpace.Host") == 3);
   CHECK(inputs(programs.backward) == 4);
   CHECK(count(programs.backward.str(), "MemorySpace.Device") == 3);
-  check_close(rp::grad(rp::checkpoint(f, {.policy = all}))(rp::arange(16.0)), rp::grad(f)(rp::arange(16.0)));
+  check_close(rp::grad(rp::checkpoint(f, {.policy = all}))(rp::arange(16.0)),
+              rp::grad(f)(rp::arange(16.0)));
 }
 
 TEST_CASE("remat_scan_jaxpr_offloadable: one name is saved, two are offloaded per step") {
@@ -162,24 +174,30 @@ TEST_CASE("remat_scan_jaxpr_offloadable: one name is saved, two are offloaded pe
 }
 
 TEST_CASE("offload a value with many results and a product without batch dimensions") {
-  const rp::Policy all = [](const rp::EquationInfo&) { return rp::Offloadable{"device", "pinned_host"}; };
-  auto sorted = rp::checkpoint([](Array x) { return rp::sum(rp::sin(rp::sort(x)) * x); }, {.policy = all});
+  const rp::Policy all = [](const rp::EquationInfo&) {
+    return rp::Offloadable{"device", "pinned_host"};
+  };
+  auto sorted =
+      rp::checkpoint([](Array x) { return rp::sum(rp::sin(rp::sort(x)) * x); }, {.policy = all});
   auto plain = [](Array x) { return rp::sum(rp::sin(rp::sort(x)) * x); };
   const Array x = rp::array(std::vector<float>{3, 1, 2});
   check_close(rp::grad(sorted)(x), rp::grad(plain)(x));
-  auto dots = rp::checkpoint([](Array v) { return rp::sum(rp::sin(rp::dot(v, v))); },
-                             {.policy = P::offload_dot_with_no_batch_dims("device", "pinned_host")});
+  auto dots =
+      rp::checkpoint([](Array v) { return rp::sum(rp::sin(rp::dot(v, v))); },
+                     {.policy = P::offload_dot_with_no_batch_dims("device", "pinned_host")});
   CHECK(count(rp::fwd_bwd(dots, rp::ones({2, 2})).forward.str(), "MemorySpace.Host") == 1);
 }
 
-TEST_CASE("custom_jvp and custom_vjp under checkpoint: the factor of the rule counts once per call") {
+TEST_CASE(
+    "custom_jvp and custom_vjp under checkpoint: the factor of the rule counts once per call") {
   auto run = [](auto f) {
     auto plain = [f](Array x) { return f(f(x)); };
     auto g = rp::checkpoint(plain);
     check_close(g(2.0), Array(std::sin(std::sin(2.0))));
     check_close(rp::grad(g)(2.0), Array(4 * std::cos(std::sin(2.0)) * std::cos(2.0)));
     check_close(rp::grad(rp::checkpoint(rp::grad(g)))(2.0), rp::grad(rp::grad(plain))(2.0));
-    check_close(rp::grad(rp::grad(rp::checkpoint(rp::grad(g))))(2.0), rp::grad(rp::grad(rp::grad(plain)))(2.0));
+    check_close(rp::grad(rp::grad(rp::checkpoint(rp::grad(g))))(2.0),
+                rp::grad(rp::grad(rp::grad(plain)))(2.0));
   };
   run(twice_jvp);
   run(twice_vjp);
@@ -209,9 +227,12 @@ TEST_CASE("grad_remat_while_fixpoint: a loop that swaps its carries can be linea
   CHECK(linear(3.0, 5.0).item<float>() == 5);
 }
 
-TEST_CASE("softmax of four numbers keeps three values, six numbers; scalar products have a hessian under checkpoint") {
+TEST_CASE(
+    "softmax of four numbers keeps three values, six numbers; scalar products have a hessian under "
+    "checkpoint") {
   std::size_t elements = 0;
-  const auto list = rp::saved_residuals([](Array x) { return rp::nn::softmax(x); }, rp::arange(4.0));
+  const auto list =
+      rp::saved_residuals([](Array x) { return rp::nn::softmax(x); }, rp::arange(4.0));
   for (const rp::SavedResidual& r : list) elements += r.bytes / sizeof(float);
   CHECK(list.size() == 3);
   CHECK(elements == 6);

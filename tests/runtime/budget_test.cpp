@@ -1,12 +1,5 @@
-// Memory budgets: the plan fits or nothing is compiled, and what is computed again has the bits that
-// it had before.
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
-#include <cstdlib>
-#include <limits>
-#include <sstream>
-
+// Memory budgets: the plan fits or nothing is compiled, and what is computed again has the bits
+// that it had before.
 #include "../../bench/workloads.h"
 #include "api/jit_entry.h"
 #include "error_text.h"
@@ -16,6 +9,13 @@
 #include "runtime/compile.h"
 #include "same_bits.h"
 #include "sanitized.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <limits>
+#include <sstream>
 
 namespace {
 
@@ -30,7 +30,8 @@ Array deep(Arrays W, Array x) {
 }
 Arrays weights(int layers, std::int64_t width) {
   Arrays W;
-  for (int i = 0; i < layers; ++i) W.push_back(bench::normal({width, width}, 0.1f, static_cast<unsigned>(i)));
+  for (int i = 0; i < layers; ++i)
+    W.push_back(bench::normal({width, width}, 0.1f, static_cast<unsigned>(i)));
   return W;
 }
 rp::JitOptions within(std::size_t bytes) {
@@ -43,8 +44,8 @@ std::size_t peak_of(const F& f, const A&... args) {
   return rp::jit(f).lower(args...).compile().memory_analysis().peak_bytes;
 }
 
-// The function within budgets between its least and its plain peak: it fits, has the same bits, and a larger
-// budget costs no more.
+// The function within budgets between its least and its plain peak: it fits, has the same bits, and
+// a larger budget costs no more.
 template <class F, class... A>
 void check_budgets(const F& f, const A&... args) {
   const rp::Arrays plain = rp::tree_leaves(rp::jit(f)(args...));
@@ -72,7 +73,8 @@ void check_budgets(const F& f, const A&... args) {
 
 struct CheckPlain {
   template <class D, class F, class... A>
-  void operator()(const std::string&, const std::string& mode, const D& differentiated, const F&, const A&... args) const {
+  void operator()(const std::string&, const std::string& mode, const D& differentiated, const F&,
+                  const A&... args) const {
     if (mode == "none") check_budgets(differentiated, args...);
   }
 };
@@ -92,7 +94,8 @@ TEST_CASE("a budget decides what a chain of layers computes again") {
   const auto f = rp::value_and_grad(deep);
   const std::size_t plain = peak_of(f, W, x);
   check_budgets(f, W, x);
-  const rp::BudgetAnalysis a = rp::jit(f, within(plain / 10 * 7)).lower(W, x).compile().budget_analysis();
+  const rp::BudgetAnalysis a =
+      rp::jit(f, within(plain / 10 * 7)).lower(W, x).compile().budget_analysis();
   CHECK(a.budget == static_cast<std::int64_t>(plain / 10 * 7));
   CHECK(a.plain_peak_bytes == plain);
   REQUIRE(!a.repeated.empty());
@@ -133,14 +136,20 @@ TEST_CASE("a budget that no plan meets is an error that says what is in the way"
 }
 
 TEST_CASE("budgets that are no sizes are type errors") {
-  for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{-5}, std::numeric_limits<std::int64_t>::max()}) {
+  for (const std::int64_t bytes :
+       {std::int64_t{0}, std::int64_t{-5}, std::numeric_limits<std::int64_t>::max()}) {
     rp::JitOptions options;
     options.memory_budget = bytes;
     const auto f = rp::jit([](Array x) { return rp::sin(x); }, options);
-    CHECK_MENTIONS(message<rp::TypeError>([&] { return f(rp::ones({3})); }), reprise::str("jit: a memory budget is from 1 to 2^57 bytes, got ", bytes));
+    CHECK_MENTIONS(message<rp::TypeError>([&] { return f(rp::ones({3})); }),
+                   reprise::str("jit: a memory budget is from 1 to 2^57 bytes, got ", bytes));
   }
   CHECK_MENTIONS(message<rp::TypeError>([] {
-                   return rp::largest_fitting([](std::int64_t n) { return rp::jit([](Array x) { return rp::sin(x); }).lower(rp::ones({n})); }, 0);
+                   return rp::largest_fitting(
+                       [](std::int64_t n) {
+                         return rp::jit([](Array x) { return rp::sin(x); }).lower(rp::ones({n}));
+                       },
+                       0);
                  }),
                  "largest_fitting: a budget is at least 1 byte, got 0");
 }
@@ -156,12 +165,14 @@ TEST_CASE("what a policy saved is computed once, unless policies are hints") {
   };
   const auto f = rp::value_and_grad(saving);
   const std::size_t plain = peak_of(f, W, x), budget = plain / 10 * 6;
-  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::jit(f, within(budget))(W, x); }), "jit: no plan was found");
+  CHECK_MENTIONS(message<rp::RuntimeError>([&] { return rp::jit(f, within(budget))(W, x); }),
+                 "jit: no plan was found");
   rp::JitOptions free = within(budget);
   free.budget_may_override_policies = true;
   const auto compiled = rp::jit(f, free).lower(W, x).compile();
   CHECK(compiled.memory_analysis().peak_bytes <= budget);
-  const rp::Arrays got = rp::tree_leaves(compiled(W, x)), plain_values = rp::tree_leaves(rp::jit(f)(W, x));
+  const rp::Arrays got = rp::tree_leaves(compiled(W, x)),
+                   plain_values = rp::tree_leaves(rp::jit(f)(W, x));
   for (std::size_t i = 0; i < got.size(); ++i) check_same_elements(got[i], plain_values[i]);
 }
 
@@ -200,7 +211,12 @@ TEST_CASE("a budget reaches into loops") {
 
 TEST_CASE("transformers fit into half of their memory, unrolled and scanned") {
   bench::Sizes small;
-  small.gpt = {.layers = is_sanitized ? 1 : 2, .width = 32, .heads = 2, .length = 64, .batch = 4, .vocabulary = 96};
+  small.gpt = {.layers = is_sanitized ? 1 : 2,
+               .width = 32,
+               .heads = 2,
+               .length = 64,
+               .batch = 4,
+               .vocabulary = 96};
   const CheckPlain check;
   CHECK(bench::visit_workload("gpt", check, small));
   if (is_sanitized) {  // the search takes minutes there; "a budget reaches into loops" has a scan
@@ -218,24 +234,36 @@ TEST_CASE("types are enough for plans") {
   const Array numbers = bench::normal({512, 32}, 1.f, 99);
   CHECK(planned.memory_analysis().peak_bytes == peak_of(f, W, numbers));
   CHECK(planned.as_text() == rp::jit(f).lower(W, numbers).compile().as_text());
-  const rp::Arrays got = rp::tree_leaves(planned(W, numbers)), expected = rp::tree_leaves(rp::jit(f)(W, numbers));
+  const rp::Arrays got = rp::tree_leaves(planned(W, numbers)),
+                   expected = rp::tree_leaves(rp::jit(f)(W, numbers));
   for (std::size_t i = 0; i < got.size(); ++i) check_same_elements(got[i], expected[i]);
-  CHECK(rp::saved_residuals(deep, rp::types_of(W), x).size() == rp::saved_residuals(deep, W, numbers).size());
+  CHECK(rp::saved_residuals(deep, rp::types_of(W), x).size() ==
+        rp::saved_residuals(deep, W, numbers).size());
   CHECK(rp::residual_report(deep, W, x).bytes() == rp::residual_report(deep, W, numbers).bytes());
   CHECK(rp::eval_shape(deep, rp::types_of(W), x).type() == rp::Type{rp::float32, {}});
   const rp::Type huge{rp::float32, {1 << 20, 1 << 14}};  // 64 GiB
-  CHECK(rp::jit([](Array v) { return rp::sin(v); }).lower(huge).compile().memory_analysis().peak_bytes >= std::size_t{1} << 36);
+  CHECK(rp::jit([](Array v) { return rp::sin(v); })
+            .lower(huge)
+            .compile()
+            .memory_analysis()
+            .peak_bytes >= std::size_t{1} << 36);
   CHECK(rp::memory_curve(f, rp::types_of(W), x).points.size() > 2);
 }
 
 TEST_CASE("the largest problem that fits is found") {
   const Arrays W = weights(4, 32);
   const auto f = rp::value_and_grad(deep);
-  const auto make = [&](std::int64_t n) { return rp::jit(f).lower(rp::types_of(W), rp::Type{rp::float32, {n, 32}}); };
+  const auto make = [&](std::int64_t n) {
+    return rp::jit(f).lower(rp::types_of(W), rp::Type{rp::float32, {n, 32}});
+  };
   const std::int64_t budget = 300000, n = rp::largest_fitting(make, budget);
   CHECK(n > 100);
   const auto peak_at = [&](std::int64_t rows) {
-    return rp::jit(f, within(static_cast<std::size_t>(budget))).lower(W, rp::ones({rows, 32})).compile().memory_analysis().peak_bytes;
+    return rp::jit(f, within(static_cast<std::size_t>(budget)))
+        .lower(W, rp::ones({rows, 32}))
+        .compile()
+        .memory_analysis()
+        .peak_bytes;
   };
   CHECK(peak_at(n) <= static_cast<std::size_t>(budget));
   CHECK_THROWS_AS(peak_at(n + 1), rp::RuntimeError);
@@ -243,10 +271,13 @@ TEST_CASE("the largest problem that fits is found") {
   CHECK(rp::largest_fitting(make, std::int64_t{1} << 30, 100) == 100);
 }
 
-// Evaluated, not compiled: each plan's program has the values of the plain one. Every tenth runs as machine code.
+// Evaluated, not compiled: each plan's program has the values of the plain one. Every tenth runs as
+// machine code.
 TEST_CASE("random programs keep to their budgets and their bits") {
   std::size_t planned = 0, repeating = 0;
-  const std::uint64_t programs = std::getenv("REPRISE_LONG_TESTS") != nullptr ? 500 : is_sanitized ? 4 : 30;
+  const std::uint64_t programs = std::getenv("REPRISE_LONG_TESTS") != nullptr ? 500
+                                 : is_sanitized                               ? 4
+                                                                              : 30;
   for (std::uint64_t seed = 0; seed < programs; ++seed) {
     INFO("seed ", seed);
     const auto [loss, args] = random_program::make(seed, {.dtype = rp::float32});
@@ -259,7 +290,8 @@ TEST_CASE("random programs keep to their budgets and their bits") {
     for (const rp::BudgetPoint& point : points) {
       ++planned;
       repeating += point.repeated.empty() ? 0 : 1;
-      const auto overlap = rp::plan::overlap_in(*point.planned.code->schedule, point.planned.code->memory);
+      const auto overlap =
+          rp::plan::overlap_in(*point.planned.code->schedule, point.planned.code->memory);
       CHECK_MESSAGE(!overlap, *overlap);
       const rp::Arrays got = rp::eval(*point.planned.program, inputs);
       REQUIRE(got.size() == expected.size());
@@ -269,7 +301,8 @@ TEST_CASE("random programs keep to their budgets and their bits") {
     const std::size_t budget = points.front().planned.peak();
     const auto compiled = rp::jit(differentiated, within(budget)).lower(args).compile();
     CHECK(compiled.memory_analysis().peak_bytes <= budget);
-    const rp::Arrays got = rp::tree_leaves(compiled(args)), plain = rp::tree_leaves(rp::jit(differentiated)(args));
+    const rp::Arrays got = rp::tree_leaves(compiled(args)),
+                     plain = rp::tree_leaves(rp::jit(differentiated)(args));
     for (std::size_t i = 0; i < got.size(); ++i) check_same_elements(got[i], plain[i]);
   }
   MESSAGE(planned, " plans, of which ", repeating, " repeat something");

@@ -1,6 +1,8 @@
-// Carried values of compiled loops: updated where they lie if nothing is lost by it, else in two places.
-#include <doctest/doctest.h>
+// Carried values of compiled loops: updated where they lie if nothing is lost by it, else in two
+// places.
 #include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 using rp::Array;
@@ -17,9 +19,11 @@ Array ramp(const rp::Shape& shape) {
 
 template <class F, class... Args>
 void check_same(const F& f, const Args&... args) {
-  const rp::Arrays expected = rp::tree_leaves(f(args...)), got = rp::tree_leaves(rp::jit(f)(args...));
+  const rp::Arrays expected = rp::tree_leaves(f(args...)),
+                   got = rp::tree_leaves(rp::jit(f)(args...));
   REQUIRE(got.size() == expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i].to_vector<float>() == expected[i].to_vector<float>());
+  for (std::size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i].to_vector<float>() == expected[i].to_vector<float>());
 }
 
 template <class F, class... Args>
@@ -31,7 +35,12 @@ std::size_t peak_of(const F& f, const Args&... args) {
 
 TEST_CASE("a sum that a scan carries lies in one place") {
   const auto f = [](Array start, Array rows) {
-    return rp::scan([](Array sum, Array row) { return std::pair{sum + row, rp::none}; }, start, rows).first;
+    return rp::scan(
+               [](Array sum, Array row) {
+                 return std::pair{sum + row, rp::none};
+               },
+               start, rows)
+        .first;
   };
   const Array start = ramp({side, side}), rows = ramp({7, side});
   check_same(f, start, rows);
@@ -40,8 +49,11 @@ TEST_CASE("a sum that a scan carries lies in one place") {
 
 TEST_CASE("values that change places are carried in two places each") {
   const auto f = [](Array a, Array b) {
-    return rp::scan([](std::pair<Array, Array> c, rp::None) { return std::pair{std::pair{c.second * 0.5f, c.first + 1.0f}, rp::none}; },
-                    std::pair{a, b}, rp::none, {.length = 5})
+    return rp::scan(
+               [](std::pair<Array, Array> c, rp::None) {
+                 return std::pair{std::pair{c.second * 0.5f, c.first + 1.0f}, rp::none};
+               },
+               std::pair{a, b}, rp::none, {.length = 5})
         .first;
   };
   check_same(f, ramp({40, 3}), ramp({40, 3}) * 2.0f);
@@ -63,14 +75,25 @@ TEST_CASE("a carried value that a step reads again after its successor keeps its
   const auto [expected_next, expected_other] = f(a);
   CHECK(next.to_vector<float>() == expected_next.to_vector<float>());
   const auto got = other.to_vector<double>(), expected = expected_other.to_vector<double>();
-  for (std::size_t i = 0; i < got.size(); ++i) CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  for (std::size_t i = 0; i < got.size(); ++i)
+    CHECK(got[i] == doctest::Approx(expected[i]).epsilon(1e-5));
 }
 
 TEST_CASE("what a loop starts from stays as it is for others") {
   const auto f = [](Array x) {
     const Array start = x * 2.0f;
-    const Array end = rp::scan([&](Array c, rp::None) { return std::pair{c + start, rp::none}; }, start, rp::none, {.length = 3}).first;
-    const Array again = rp::scan([](Array c, rp::None) { return std::pair{c + 1.0f, rp::none}; }, start, rp::none, {.length = 0}).first;
+    const Array end = rp::scan(
+                          [&](Array c, rp::None) {
+                            return std::pair{c + start, rp::none};
+                          },
+                          start, rp::none, {.length = 3})
+                          .first;
+    const Array again = rp::scan(
+                            [](Array c, rp::None) {
+                              return std::pair{c + 1.0f, rp::none};
+                            },
+                            start, rp::none, {.length = 0})
+                            .first;
     return std::tuple{end, again, start};
   };
   const Array x = ramp({side, 5});
@@ -95,7 +118,9 @@ TEST_CASE("a carried value that is stacked before each step is written to the st
   for (const std::int64_t length : {0, 1, 2, 9}) {
     for (const bool reverse : {false, true}) {
       const auto f = [=](Array start) {
-        const auto step = [](Array c, rp::None) { return std::pair{c * 0.5f + rp::flip(c, 0), std::tuple{c, c, c + 1.0f}}; };
+        const auto step = [](Array c, rp::None) {
+          return std::pair{c * 0.5f + rp::flip(c, 0), std::tuple{c, c, c + 1.0f}};
+        };
         return rp::scan(step, start, rp::none, {.length = length, .reverse = reverse});
       };
       check_same(f, ramp({40, 3}));
@@ -112,7 +137,8 @@ TEST_CASE("a carried value that is stacked before each step is written to the st
 
 TEST_CASE("a while loop updates in place, and a donated start too") {
   const auto f = [](Array x) {
-    return rp::while_loop([](Array c) { return rp::max(c) < 40.0f; }, [](Array c) { return c * 1.5f + 1.0f; }, x);
+    return rp::while_loop([](Array c) { return rp::max(c) < 40.0f; },
+                          [](Array c) { return c * 1.5f + 1.0f; }, x);
   };
   const Array x = ramp({side, side});
   check_same(f, x);

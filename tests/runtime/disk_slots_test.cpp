@@ -1,6 +1,10 @@
-// Loops with checkpoints on disk: gradients with the bits they have without, whatever part is on disk; what the plan says; and
-// what happens when the file fails, injected through its descriptor.
+// Loops with checkpoints on disk: gradients with the bits they have without, whatever part is on
+// disk; what the plan says; and what happens when the file fails, injected through its descriptor.
 #include "runtime/disk_slots.h"
+
+#include "derivatives.h"
+#include "error_text.h"
+#include "runtime/compile.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -9,10 +13,6 @@
 
 #include <filesystem>
 #include <utility>
-
-#include "derivatives.h"
-#include "error_text.h"
-#include "runtime/compile.h"
 
 namespace {
 
@@ -34,7 +34,8 @@ std::vector<int> open_files_in(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const std::string target = fs::read_symlink(entry.path(), gone);
-    if (!gone && target.starts_with(directory.string() + "/")) found.push_back(std::stoi(entry.path().filename()));
+    if (!gone && target.starts_with(directory.string() + "/"))
+      found.push_back(std::stoi(entry.path().filename()));
   }
   return found;
 }
@@ -77,7 +78,9 @@ auto gradient(Loop loop, int n, rp::LoopOptions o) {
 std::vector<float> values(const Array& a) { return a.to_vector<float>(); }
 
 constexpr int steps = 40;
-Array loss_on_disk(Array w) { return known(w, rp::ones({256}), steps, {.checkpoints = 2, .disk_checkpoints = 6}); }
+Array loss_on_disk(Array w) {
+  return known(w, rp::ones({256}), steps, {.checkpoints = 2, .disk_checkpoints = 6});
+}
 std::shared_ptr<const rp::Executable> compiled(const std::string& directory) {
   const auto traced = rp::make_jaxpr(rp::grad(loss_on_disk))(rp::ones({256}));
   return rp::compile(*traced.program(), {.spill_directory = directory});
@@ -85,7 +88,8 @@ std::shared_ptr<const rp::Executable> compiled(const std::string& directory) {
 
 // Runs with a disturbance between the forward loop and its reversal.
 template <class Disturbance>
-std::string error_of(const rp::Executable& executable, const fs::path& directory, const Disturbance& disturb) {
+std::string error_of(const rp::Executable& executable, const fs::path& directory,
+                     const Disturbance& disturb) {
   const auto& instructions = executable.code().instructions;
   const rp::Observer observer = [&](std::size_t i, std::byte* const*) {
     if (!std::holds_alternative<rp::RunForward>(instructions[i])) return;
@@ -98,11 +102,13 @@ std::string error_of(const rp::Executable& executable, const fs::path& directory
   }
   return "";
 }
-void check_state(const rp::Executable& executable, const Directory& directory, std::size_t live_before) {
+void check_state(const rp::Executable& executable, const Directory& directory,
+                 std::size_t live_before) {
   CHECK(rp::live_bytes() == live_before);
   CHECK(open_files_in(directory.path).empty());
   CHECK(fs::is_empty(directory.path));
-  CHECK(values(executable.run({rp::ones({256})})[0]) == values(rp::jit(rp::grad(loss_on_disk))(rp::ones({256}))));
+  CHECK(values(executable.run({rp::ones({256})})[0]) ==
+        values(rp::jit(rp::grad(loss_on_disk))(rp::ones({256}))));
 }
 
 }  // namespace
@@ -112,7 +118,8 @@ TEST_CASE("gradients have the same bits whatever part of the checkpoints is on d
   for (const Loop loop : {known, unknown}) {
     for (const int n : {0, 1, 2, 3, 9, 50}) {
       const std::vector<float> eager = values(gradient(loop, n, {.checkpoints = 4})(weights()));
-      const std::vector<float> code = values(rp::jit(gradient(loop, n, {.checkpoints = 4}))(weights()));
+      const std::vector<float> code =
+          values(rp::jit(gradient(loop, n, {.checkpoints = 4}))(weights()));
       for (const auto& both : {std::pair{1, 1}, {1, 5}, {2, 1}, {3, 3}, {2, 100}}) {
         const int c = both.first, d = both.second;
         INFO(n << " steps, " << c << " checkpoints and " << d << " on disk");
@@ -150,8 +157,10 @@ TEST_CASE("with other transforms: mapped, nested, checkpointed, forward over rev
     return rp::grad(rp::checkpoint([=](Array w) { return rp::sin(known(w, start(), 9, o)); }));
   };
   check_close(in(again(disk))(weights()), again(plain)(weights()));
-  check_close(in(rp::jacfwd(gradient(known, 9, disk)))(weights()), rp::jacfwd(gradient(known, 9, plain))(weights()));
-  check_close(in(rp::jacfwd(gradient(unknown, 9, disk)))(weights()), rp::jacfwd(gradient(known, 9, plain))(weights()));
+  check_close(in(rp::jacfwd(gradient(known, 9, disk)))(weights()),
+              rp::jacfwd(gradient(known, 9, plain))(weights()));
+  check_close(in(rp::jacfwd(gradient(unknown, 9, disk)))(weights()),
+              rp::jacfwd(gradient(known, 9, plain))(weights()));
   const auto [y, pull] = rp::vjp([=](Array w) { return known(w, start(), 9, disk); }, weights());
   check_close(std::get<0>(pull(Array(1.0f))), gradient(known, 9, plain)(weights()));
 }
@@ -159,14 +168,21 @@ TEST_CASE("with other transforms: mapped, nested, checkpointed, forward over rev
 TEST_CASE("memory on disk is planned, and is none of the peak") {
   const Directory directory;
   const auto memory = [&](int d, const std::string& where) {
-    auto f = [=](Array w) { return known(w, rp::ones({4096}), 500, {.checkpoints = 2, .disk_checkpoints = d}); };
-    return rp::jit(rp::grad(f), {.spill_directory = where}).lower(rp::ones({4096})).compile().memory_analysis();
+    auto f = [=](Array w) {
+      return known(w, rp::ones({4096}), 500, {.checkpoints = 2, .disk_checkpoints = d});
+    };
+    return rp::jit(rp::grad(f), {.spill_directory = where})
+        .lower(rp::ones({4096}))
+        .compile()
+        .memory_analysis();
   };
-  const auto few = memory(10, directory.path), many = memory(100, directory.path), inside = memory(100, "");
+  const auto few = memory(10, directory.path), many = memory(100, directory.path),
+             inside = memory(100, "");
   CHECK(few.peak_bytes == many.peak_bytes);
   constexpr std::size_t state = 2 * 4096 * 4 + 64;  // and the loop's own count
   CHECK(many.host_temp_bytes >= 100 * (state - 64));
-  CHECK(many.host_temp_bytes <= 100 * state);  // the reversal works where the forward pass has written
+  // the reversal works where the forward pass has written
+  CHECK(many.host_temp_bytes <= 100 * state);
   CHECK(many.host_on_disk);
   CHECK(inside.peak_bytes >= many.peak_bytes + 100 * (state - 64));
 }
@@ -185,7 +201,9 @@ TEST_CASE("a file that fails is an error, and nothing of it is left") {
   });
   CHECK_MENTIONS(changed, "gave back other bytes than were written");
   check_state(*executable, directory, before);
-  CHECK_MENTIONS(error_of(*executable, directory.path, [](int file) { REQUIRE(::ftruncate(file, 10) == 0); }), "ended early");
+  CHECK_MENTIONS(
+      error_of(*executable, directory.path, [](int file) { REQUIRE(::ftruncate(file, 10) == 0); }),
+      "ended early");
   check_state(*executable, directory, before);
   // The reversal writes, too: its disk is full from the beginning of it.
   const std::string full = error_of(*executable, directory.path, [](int file) {
@@ -208,7 +226,8 @@ TEST_CASE("a full disk shows before anything runs") {
   ::setrlimit(RLIMIT_FSIZE, &low);
   int run = 0;
   const rp::Observer count = [&](std::size_t, std::byte* const*) { ++run; };
-  const std::string text = message<rp::RuntimeError>([&] { executable->run({rp::ones({256})}, &count); });
+  const std::string text =
+      message<rp::RuntimeError>([&] { executable->run({rp::ones({256})}, &count); });
   ::setrlimit(RLIMIT_FSIZE, &old);
   CHECK_MENTIONS(text, "got a limit of 100 bytes for files of this process");
   CHECK(run == 0);
@@ -217,7 +236,9 @@ TEST_CASE("a full disk shows before anything runs") {
 
 TEST_CASE("numbers of checkpoints on disk that are none") {
   const auto loop = [](rp::LoopOptions o) { return [=] { known(weights(), start(), 4, o); }; };
-  CHECK_MENTIONS(message<rp::TypeError>(loop({.checkpoints = 2, .disk_checkpoints = -1})), "scan: .disk_checkpoints must not be negative, got -1");
-  CHECK_MENTIONS(message<rp::TypeError>(loop({.disk_checkpoints = 3})),
-                 "scan: .disk_checkpoints come on top of .checkpoints or .checkpoint_bytes, got neither");
+  CHECK_MENTIONS(message<rp::TypeError>(loop({.checkpoints = 2, .disk_checkpoints = -1})),
+                 "scan: .disk_checkpoints must not be negative, got -1");
+  CHECK_MENTIONS(
+      message<rp::TypeError>(loop({.disk_checkpoints = 3})),
+      "scan: .disk_checkpoints come on top of .checkpoints or .checkpoint_bytes, got neither");
 }

@@ -1,10 +1,10 @@
 // Which equations share a kernel or a product changes no bit.
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
 #include "../../bench/workloads.h"
 #include "runtime/threads.h"
 #include "without_pass.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 using rp::Array;
@@ -35,7 +35,9 @@ void check_bits(const F& f, const Args&... args) {
   rp::set_num_threads(before);
 }
 
-Array normal(int seed, const rp::Shape& shape) { return rp::random::normal(rp::random::key(seed), shape); }
+Array normal(int seed, const rp::Shape& shape) {
+  return rp::random::normal(rp::random::key(seed), shape);
+}
 
 template <class F, class... Args>
 bool compiles_to(const char* step, const F& f, const Args&... args) {
@@ -44,7 +46,8 @@ bool compiles_to(const char* step, const F& f, const Args&... args) {
 
 struct CheckBits {
   template <class D, class F, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const D&, const F& loss, const A&... args) const {
+  void operator()(const std::string& workload, const std::string& mode, const D&, const F& loss,
+                  const A&... args) const {
     INFO(workload, " ", mode);
     check_bits(rp::value_and_grad(loss), args...);
   }
@@ -57,11 +60,17 @@ TEST_CASE("sums and the kernels around them have the same bits fused and alone")
     INFO(rp::to_string(rp::Type{rp::float32, shape}));
     const Array x = normal(1, shape);
     check_bits([](Array v) { return rp::nn::softmax(v * 0.125f, -1); }, x);
-    check_bits([](Array v) { return rp::sum(rp::tanh(v)) + rp::sum(rp::sum(rp::exp(v), 1) * 0.5f); }, x);
-    check_bits([](Array v) { return std::pair{rp::sum(rp::sin(v), 0), rp::max(rp::sin(v), 1)}; }, x);
+    check_bits(
+        [](Array v) { return rp::sum(rp::tanh(v)) + rp::sum(rp::sum(rp::exp(v), 1) * 0.5f); }, x);
+    check_bits(
+        [](Array v) {
+          return std::pair{rp::sum(rp::sin(v), 0), rp::max(rp::sin(v), 1)};
+        },
+        x);
     const auto normed = [](Array v) {
       const Array centred = v - rp::mean(v, -1, true);
-      return rp::sum(centred * rp::lax::rsqrt(rp::mean(centred * centred, -1, true) + 1e-6f) * rp::cos(v));
+      return rp::sum(centred * rp::lax::rsqrt(rp::mean(centred * centred, -1, true) + 1e-6f) *
+                     rp::cos(v));
     };
     check_bits(rp::value_and_grad(normed), x);
   }
@@ -105,7 +114,9 @@ TEST_CASE("a row is added by the product that it follows") {
     const Array product = rp::matmul(v, v);
     return std::pair{product, product + row};
   };
-  const auto column = [](Array v, Array row) { return rp::matmul(v, v) + rp::reshape(row, {256, 1}); };
+  const auto column = [](Array v, Array row) {
+    return rp::matmul(v, v) + rp::reshape(row, {256, 1});
+  };
   const auto late = [](Array v, Array row) {
     const Array product = rp::matmul(v, v);
     return product + rp::matmul(row, rp::sin(v));
@@ -142,7 +153,8 @@ TEST_CASE("gradients of a loop's weights are added up in place") {
     };
     return rp::sum(rp::scan(step, rp::zeros({48, width}), xs).second);
   };
-  const Array w = normal(1, {width, width}) * 0.05f, b = normal(2, {width}), xs = normal(3, {12, 48, width});
+  const Array w = normal(1, {width, width}) * 0.05f, b = normal(2, {width}),
+              xs = normal(3, {12, 48, width});
   const auto gradients = rp::grad<0, 1>(loss);
   CHECK(compiles_to("matmul + result", gradients, w, b, xs));
   check_bits(gradients, w, b, xs);
@@ -151,7 +163,8 @@ TEST_CASE("gradients of a loop's weights are added up in place") {
 TEST_CASE("many small products have the same bits with a row or a sum on the way out") {
   for (const std::int64_t k : {32, 600}) {
     INFO(k);
-    const Array a = normal(1, {8, 64, k}), b = normal(2, {8, k, 64}), row = normal(3, {64}), x = normal(4, {8, 64, 64});
+    const Array a = normal(1, {8, 64, k}), b = normal(2, {8, k, 64}), row = normal(3, {64}),
+                x = normal(4, {8, 64, 64});
     check_bits([](Array u, Array v, Array r) { return rp::matmul(u, v) + r; }, a, b, row);
     check_bits([](Array u, Array v, Array w) { return rp::sin(w) + rp::matmul(u, v); }, a, b, x);
   }

@@ -1,6 +1,10 @@
-// Gathers and scatters of all kinds to compare compiled code with the evaluator: named ones, and any number of random ones.
+// Gathers and scatters of all kinds to compare compiled code with the evaluator: named ones, and
+// any number of random ones.
 #pragma once
 
+#include "array/access.h"
+#include "base/dtype.h"
+#include "ops/lax.h"
 #include <reprise/reprise.h>
 
 #include <algorithm>
@@ -11,17 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "array/access.h"
-#include "base/dtype.h"
-#include "ops/lax.h"
-
 namespace reprise {
 
-inline const std::vector<Dtype> element_dtypes = {bool_,  int8,  int16,   int32,    int64,   uint8,  uint16,
-                                                  uint32, uint64, float16, bfloat16, float32, float64};
-inline const std::vector<Dtype> index_dtypes = {int8, int16, int32, int64, uint8, uint16, uint32, uint64};
+inline const std::vector<Dtype> element_dtypes = {bool_,    int8,    int16,  int32,  int64,
+                                                  uint8,    uint16,  uint32, uint64, float16,
+                                                  bfloat16, float32, float64};
+inline const std::vector<Dtype> index_dtypes = {int8,  int16,  int32,  int64,
+                                                uint8, uint16, uint32, uint64};
 inline const std::vector<lax::GatherScatterMode> index_modes = {
-    lax::GatherScatterMode::clip, lax::GatherScatterMode::fill_or_drop, lax::GatherScatterMode::promise_in_bounds};
+    lax::GatherScatterMode::clip, lax::GatherScatterMode::fill_or_drop,
+    lax::GatherScatterMode::promise_in_bounds};
 
 struct IndexCase {
   std::string name;
@@ -34,7 +37,9 @@ inline Shape windows_of(const IndexCase& c) {
   Shape out(c.indices.begin(), c.indices.end() - 1);
   std::size_t next = 0;
   for (std::size_t d = 0; d < c.operand.size(); ++d) {
-    const auto has = [&](const lax::Ints& dims) { return std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end(); };
+    const auto has = [&](const lax::Ints& dims) {
+      return std::find(dims.begin(), dims.end(), static_cast<std::int64_t>(d)) != dims.end();
+    };
     if (has(c.numbers.collapsed_slice_dims) || has(c.numbers.operand_batching_dims)) continue;
     out.insert(out.begin() + c.numbers.offset_dims[next++], c.sizes[d]);
   }
@@ -70,7 +75,9 @@ inline std::vector<IndexCase> index_cases() {
 
 // Any dimension may be collapsed, batched, indexed, part of a window or several of these.
 inline IndexCase random_index_case(std::mt19937& random) {
-  const auto pick = [&](std::int64_t least, std::int64_t most) { return std::uniform_int_distribution<std::int64_t>(least, most)(random); };
+  const auto pick = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
   IndexCase c;
   const auto size = [&] { return pick(0, 3) == 0 ? pick(1, 60) : pick(1, 7); };
   Shape batch;
@@ -107,9 +114,11 @@ inline IndexCase random_index_case(std::mt19937& random) {
   std::sort(c.numbers.offset_dims.begin(), c.numbers.offset_dims.end());
   c.indices = batch;
   c.indices.push_back(static_cast<std::int64_t>(c.numbers.start_index_map.size()));
-  c.name = str("operand ", to_string(c.operand), " indices ", to_string(c.indices), " sizes ", python_tuple(c.sizes), " offset_dims ",
-               python_tuple(c.numbers.offset_dims), " collapsed ", python_tuple(c.numbers.collapsed_slice_dims), " map ",
-               python_tuple(c.numbers.start_index_map), " batching ", python_tuple(c.numbers.operand_batching_dims), " of ",
+  c.name = str("operand ", to_string(c.operand), " indices ", to_string(c.indices), " sizes ",
+               python_tuple(c.sizes), " offset_dims ", python_tuple(c.numbers.offset_dims),
+               " collapsed ", python_tuple(c.numbers.collapsed_slice_dims), " map ",
+               python_tuple(c.numbers.start_index_map), " batching ",
+               python_tuple(c.numbers.operand_batching_dims), " of ",
                python_tuple(c.numbers.start_indices_batching_dims));
   return c;
 }
@@ -117,7 +126,9 @@ inline IndexCase random_index_case(std::mt19937& random) {
 // Small numbers of any dtype, negative ones and zeros of both signs among them.
 inline Array random_elements(std::mt19937& random, const Shape& shape, Dtype d) {
   std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
-  for (double& v : values) v = d == bool_ ? random() % 2 : static_cast<double>(random() % 4001) / 64 - (is_integer(d) ? 0 : 30);
+  for (double& v : values)
+    v = d == bool_ ? random() % 2
+                   : static_cast<double>(random() % 4001) / 64 - (is_integer(d) ? 0 : 30);
   if (is_floating(d)) {
     for (std::size_t i = 0; i < values.size(); i += 7) values[i] = i % 2 == 0 ? -0.0 : 0.0;
   }
@@ -140,7 +151,9 @@ inline Array random_indices(std::mt19937& random, const IndexCase& c, Dtype d) {
 inline bool same_elements(const Array& got, const Array& expected) {
   if (got.type() != expected.type()) return false;
   const auto n = static_cast<std::size_t>(got.size());
-  if (std::memcmp(content(got).elements, content(expected).elements, n * itemsize(got.dtype())) == 0) return true;
+  if (std::memcmp(content(got).elements, content(expected).elements, n * itemsize(got.dtype())) ==
+      0)
+    return true;
   if (!is_floating(got.dtype())) return false;
   const auto a = got.to_vector<double>(), b = expected.to_vector<double>();
   for (std::size_t i = 0; i < n; ++i) {

@@ -1,20 +1,22 @@
 // Steps that pass slices on: found where they may be, and never seen in a result.
 #include "runtime/relay.h"
 
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
 #include "runtime/compile.h"
 #include "same_bits.h"
 #include "with_threads.h"
 #include "without_pass.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 using rp::Array;
 
 namespace {
 
-Array normal(int seed, const rp::Shape& shape) { return rp::random::normal(rp::random::key(seed), shape); }
+Array normal(int seed, const rp::Shape& shape) {
+  return rp::random::normal(rp::random::key(seed), shape);
+}
 
 Array causal(const Array& scores) {
   const std::int64_t t = scores.shape().back();
@@ -26,21 +28,26 @@ Array attention(Array q, Array k, Array v) {
   return rp::einsum("bhqk,bkhd->bqhd", rp::nn::softmax(causal(scores), -1), v);
 }
 
-// Of two threads: a relay holds a slice for each thread, and with as many threads as slices it would take more memory
-// than steps that follow each other.
+// Of two threads: a relay holds a slice for each thread, and with as many threads as slices it
+// would take more memory than steps that follow each other.
 template <class F, class... A>
 std::size_t count_relays(const F& f, const A&... args) {
   const WithThreads two(2);
   const std::string text = rp::jit(f).lower(args...).compile().as_text();
   std::size_t n = 0;
-  for (std::size_t at = text.find("relay of"); at != std::string::npos; at = text.find("relay of", at + 1)) ++n;
+  for (std::size_t at = text.find("relay of"); at != std::string::npos;
+       at = text.find("relay of", at + 1))
+    ++n;
   return n;
 }
 
-// As without relays, bit for bit, with several numbers of threads, and in no more memory than without them.
+// As without relays, bit for bit, with several numbers of threads, and in no more memory than
+// without them.
 template <class F, class... A>
 void check_unseen(const F& f, const A&... args) {
-  const auto peak = [&] { return rp::jit(f).lower(args...).compile().memory_analysis().peak_bytes; };
+  const auto peak = [&] {
+    return rp::jit(f).lower(args...).compile().memory_analysis().peak_bytes;
+  };
   const auto results = [&] { return rp::tree_leaves(rp::jit(f)(args...)); };
   const rp::Arrays expected = [&] {
     const WithoutPass without("relay");
@@ -61,7 +68,8 @@ void check_unseen(const F& f, const A&... args) {
 }  // namespace
 
 TEST_CASE("attention runs matrix by matrix, forward and backward") {
-  const Array q = normal(1, {2, 64, 4, 40}), k = normal(2, {2, 64, 4, 40}), v = normal(3, {2, 64, 4, 40});
+  const Array q = normal(1, {2, 64, 4, 40}), k = normal(2, {2, 64, 4, 40}),
+              v = normal(3, {2, 64, 4, 40});
   CHECK(count_relays(attention, q, k, v) == 1);
   check_unseen(attention, q, k, v);
   const auto loss = [](Array a, Array b, Array c) { return rp::sum(rp::sin(attention(a, b, c))); };
@@ -73,7 +81,9 @@ TEST_CASE("attention runs matrix by matrix, forward and backward") {
 
 TEST_CASE("what is passed on takes a thread's share of memory") {
   const Array x = normal(1, {4, 128, 8, 32});  // scores: 2 MiB
-  const auto peak = [&] { return rp::jit(attention).lower(x, x, x).compile().memory_analysis().peak_bytes; };
+  const auto peak = [&] {
+    return rp::jit(attention).lower(x, x, x).compile().memory_analysis().peak_bytes;
+  };
   const WithThreads two(2);
   const std::size_t with = peak();
   const WithoutPass without("relay");
@@ -85,7 +95,9 @@ TEST_CASE("odd sizes, one batch dimension and f64") {
     INFO(rp::to_string(rp::Type{rp::float32, shape}));
     const Array q = normal(1, shape), k = normal(2, shape), v = normal(3, shape);
     CHECK(count_relays(attention, q, k, v) >= 1);
-    check_unseen(rp::value_and_grad<0, 1, 2>([](Array a, Array b, Array c) { return rp::sum(attention(a, b, c) * a); }), q, k, v);
+    check_unseen(rp::value_and_grad<0, 1, 2>(
+                     [](Array a, Array b, Array c) { return rp::sum(attention(a, b, c) * a); }),
+                 q, k, v);
   }
   const auto products = [](Array a, Array b) { return rp::matmul(rp::exp(rp::matmul(a, b)), b); };
   const Array a = rp::random::normal(rp::random::key(4), {6, 60, 60}, rp::float64), b = a * 0.01;
@@ -112,9 +124,15 @@ TEST_CASE("values with other readers keep their place, positions count from the 
 TEST_CASE("steps that look beyond their slice do not join") {
   const Array x = normal(1, {8, 64, 32}), y = normal(2, {8, 32, 64});
   // Over all matrices, in another order of matrices, and the same matrix for all.
-  const auto over_all = [](Array a, Array b) { return rp::matmul(rp::nn::softmax(rp::matmul(a, b), 0), a); };
-  const auto reversed = [](Array a, Array b) { return rp::matmul(rp::flip(rp::matmul(a, b), 0), a); };
-  const auto one = [](Array a, Array b) { return rp::matmul(rp::broadcast_to(rp::matmul(a, b)[0], {8, 64, 64}), a); };
+  const auto over_all = [](Array a, Array b) {
+    return rp::matmul(rp::nn::softmax(rp::matmul(a, b), 0), a);
+  };
+  const auto reversed = [](Array a, Array b) {
+    return rp::matmul(rp::flip(rp::matmul(a, b), 0), a);
+  };
+  const auto one = [](Array a, Array b) {
+    return rp::matmul(rp::broadcast_to(rp::matmul(a, b)[0], {8, 64, 64}), a);
+  };
   CHECK(count_relays(over_all, x, y) == 0);
   CHECK(count_relays(reversed, x, y) == 0);
   CHECK(count_relays(one, x, y) == 0);
@@ -137,7 +155,9 @@ TEST_CASE("empty parts of a product do not join") {
 TEST_CASE("bodies of loops have relays of their own") {
   const Array x = normal(1, {3, 2, 64, 4, 40});
   const auto loop = [](Array rows) {
-    auto body = [](Array carry, Array row) { return std::pair{attention(carry, row, carry), rp::sum(carry)}; };
+    auto body = [](Array carry, Array row) {
+      return std::pair{attention(carry, row, carry), rp::sum(carry)};
+    };
     return rp::sum(rp::scan(body, rows[0], rows).first);
   };
   CHECK(count_relays(loop, x) == 1);
@@ -146,8 +166,10 @@ TEST_CASE("bodies of loops have relays of their own") {
 }
 
 TEST_CASE("few or small matrices are left as they are") {
-  CHECK(count_relays(attention, normal(1, {1, 64, 2, 32}), normal(2, {1, 64, 2, 32}), normal(3, {1, 64, 2, 32})) == 0);
-  CHECK(count_relays(attention, normal(1, {8, 4, 8, 4}), normal(2, {8, 4, 8, 4}), normal(3, {8, 4, 8, 4})) == 0);
+  CHECK(count_relays(attention, normal(1, {1, 64, 2, 32}), normal(2, {1, 64, 2, 32}),
+                     normal(3, {1, 64, 2, 32})) == 0);
+  CHECK(count_relays(attention, normal(1, {8, 4, 8, 4}), normal(2, {8, 4, 8, 4}),
+                     normal(3, {8, 4, 8, 4})) == 0);
 }
 
 TEST_CASE("a run that is watched shows every value") {
@@ -156,5 +178,6 @@ TEST_CASE("a run that is watched shows every value") {
   const WithThreads two(2);
   const auto relayed = rp::compile(*program), watched = rp::compile(*program, {.relays = false});
   CHECK(relayed->code().instructions.size() < watched->code().instructions.size());
-  CHECK(rp::check_recompute(rp::checkpoint([](Array a) { return rp::sum(attention(a, a, a)); }), x).ok);
+  CHECK(rp::check_recompute(rp::checkpoint([](Array a) { return rp::sum(attention(a, a, a)); }), x)
+            .ok);
 }

@@ -1,16 +1,15 @@
 // What dies is given back: code, entries and blocks, counted.
-#include <doctest/doctest.h>
+#include "codegen/machine_code.h"
+#include "runtime/eager.h"
+#include "sanitized.h"
 #include <reprise/reprise.h>
 
+#include <doctest/doctest.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-
-#include "codegen/machine_code.h"
-#include "runtime/eager.h"
-#include "sanitized.h"
 
 namespace rp = reprise;
 using rp::Array;
@@ -33,7 +32,8 @@ std::size_t resident_bytes() {
 
 }  // namespace
 
-TEST_CASE("elements that die go back to the system, also from between others" * doctest::skip(is_sanitized)) {
+TEST_CASE("elements that die go back to the system, also from between others" *
+          doctest::skip(is_sanitized)) {
   rp::release_free_memory();
   const std::size_t before = resident_bytes();
   rp::Arrays small;

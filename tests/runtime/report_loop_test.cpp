@@ -16,7 +16,8 @@ TEST_CASE("a short loop is drawn whole") {
 
 TEST_CASE("a long loop is drawn with few lines, a very long one not at all") {
   const auto d = reprise::loop_drawing(100'000, 20, 5);
-  CHECK(d.evaluations == 100'000 + static_cast<std::size_t>(reprise::loop_schedule(100'000, 25).advances));
+  CHECK(d.evaluations ==
+        100'000 + static_cast<std::size_t>(reprise::loop_schedule(100'000, 25).advances));
   CHECK(d.advances.size() < 3 * 2000);
   CHECK(d.reversals.size() < 2 * 500);
   CHECK(d.kept.size() == 2 * 25);

@@ -1,9 +1,13 @@
-// The spill file and what happens when it fails: injected from outside, through the file's descriptor.
+// The spill file and what happens when it fails: injected from outside, through the file's
+// descriptor.
 #include "runtime/spill.h"
+
+#include "program/trace.h"
+#include "runtime/compile.h"
+#include <reprise/reprise.h>
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
-#include <reprise/reprise.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -13,9 +17,6 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
-
-#include "program/trace.h"
-#include "runtime/compile.h"
 
 namespace rp = reprise;
 namespace fs = std::filesystem;
@@ -42,14 +43,16 @@ std::vector<int> open_files_in(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
     const std::string target = fs::read_symlink(entry.path(), gone);
-    if (!gone && target.starts_with(directory.string() + "/")) found.push_back(std::stoi(entry.path().filename()));
+    if (!gone && target.starts_with(directory.string() + "/"))
+      found.push_back(std::stoi(entry.path().filename()));
   }
   return found;
 }
 
 std::vector<std::byte> bytes(std::size_t n, int seed) {
   std::vector<std::byte> out(n);
-  for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<std::byte>((static_cast<int>(i) * 131 + seed) % 251);
+  for (std::size_t i = 0; i < n; ++i)
+    out[i] = static_cast<std::byte>((static_cast<int>(i) * 131 + seed) % 251);
   return out;
 }
 
@@ -57,13 +60,15 @@ Array ramp(rp::Shape shape) {
   std::int64_t n = 1;
   for (std::int64_t d : shape) n *= d;
   std::vector<float> v(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>((i * 7919) % 101) / 101.f - 0.5f;
+  for (std::size_t i = 0; i < v.size(); ++i)
+    v[i] = static_cast<float>((i * 7919) % 101) / 101.f - 0.5f;
   return rp::array(v).reshape(shape);
 }
 
 // The gradient of a net of three layers whose products are offloaded.
 Array net(Array W, Array x) {
-  const auto policy = rp::checkpoint_policies::offload_dot_with_no_batch_dims("device", "pinned_host");
+  const auto policy =
+      rp::checkpoint_policies::offload_dot_with_no_batch_dims("device", "pinned_host");
   auto layers = [W](Array v) {
     for (int i = 0; i < 3; ++i) v = rp::tanh(rp::matmul(v, W));
     return v;
@@ -84,9 +89,11 @@ std::vector<float> expected() {
   return rp::jit(rp::grad(net))(arguments()[0], arguments()[1]).to_vector<float>();
 }
 
-// Runs with a disturbance right before the first value is read back; it gets the file and the value's position.
+// Runs with a disturbance right before the first value is read back; it gets the file and the
+// value's position.
 using Disturbance = std::function<void(int file, off_t position)>;
-std::string error_when_read(const rp::Executable& executable, const fs::path& directory, const Disturbance& disturb) {
+std::string error_when_read(const rp::Executable& executable, const fs::path& directory,
+                            const Disturbance& disturb) {
   const rp::Code& code = executable.code();
   const auto& steps = code.schedule->steps;
   const auto first = std::find_if(steps.begin(), steps.end(), [](const rp::plan::Step& s) {
@@ -94,7 +101,8 @@ std::string error_when_read(const rp::Executable& executable, const fs::path& di
     return t != nullptr && t->what == rp::plan::Transfer::begin_read;
   });
   REQUIRE(first != steps.end());
-  const auto position = code.memory.places[static_cast<std::size_t>(first->operands[0].root)].offset;
+  const auto position =
+      code.memory.places[static_cast<std::size_t>(first->operands[0].root)].offset;
   const rp::Observer observer = [&](std::size_t i, std::byte* const*) {
     if (steps.begin() + static_cast<std::ptrdiff_t>(i) + 1 != first) return;
     const auto files = open_files_in(directory);
@@ -110,7 +118,8 @@ std::string error_when_read(const rp::Executable& executable, const fs::path& di
 }
 
 // After an error nothing is left, and the executable runs as if nothing had happened.
-void check_state(const rp::Executable& executable, const Directory& directory, std::size_t live_before) {
+void check_state(const rp::Executable& executable, const Directory& directory,
+                 std::size_t live_before) {
   CHECK(rp::live_bytes() == live_before);
   CHECK(open_files_in(directory.path).empty());
   CHECK(directory.is_empty());
@@ -169,9 +178,12 @@ TEST_CASE("a missing directory is an error that names it") {
   const auto executable = compiled("/no/such/directory");
   const std::size_t before = rp::live_bytes();
   CHECK_THROWS_WITH_AS(executable->run(arguments()),
-                       doctest::Contains("offload: cannot make a spill file in '/no/such/directory', got: No such file or directory"), rp::RuntimeError);
+                       doctest::Contains("offload: cannot make a spill file in "
+                                         "'/no/such/directory', got: No such file or directory"),
+                       rp::RuntimeError);
   CHECK_THROWS_WITH_AS(executable->run(arguments()),
-                       doctest::Contains("hint: make the directory and let this user write to it, or name another directory with .spill_directory or "
+                       doctest::Contains("hint: make the directory and let this user write to it, "
+                                         "or name another directory with .spill_directory or "
                                          "REPRISE_SPILL_DIR"),
                        rp::RuntimeError);
   CHECK(rp::live_bytes() == before);
@@ -188,21 +200,28 @@ TEST_CASE("a directory that appears later is used") {
 
 TEST_CASE("a directory that cannot be written is an error") {
   if (::geteuid() == 0) {  // root may write anywhere but to /proc
-    CHECK_THROWS_WITH_AS(rp::SpillFile("/proc", 100), doctest::Contains("offload: cannot make a spill file in '/proc', got: "), rp::RuntimeError);
+    CHECK_THROWS_WITH_AS(rp::SpillFile("/proc", 100),
+                         doctest::Contains("offload: cannot make a spill file in '/proc', got: "),
+                         rp::RuntimeError);
     return;
   }
   const Directory directory;
   fs::permissions(directory.path, fs::perms::owner_read | fs::perms::owner_exec);
-  CHECK_THROWS_WITH_AS(rp::SpillFile(directory.path, 100), doctest::Contains("Permission denied"), rp::RuntimeError);
+  CHECK_THROWS_WITH_AS(rp::SpillFile(directory.path, 100), doctest::Contains("Permission denied"),
+                       rp::RuntimeError);
   fs::permissions(directory.path, fs::perms::owner_all);
 }
 
 TEST_CASE("a full disk shows before anything runs") {
   struct statvfs disk {};
-  if (::statvfs("/dev/shm", &disk) != 0 || disk.f_blocks == 0) return;  // no file system in memory with a limit
+  // no file system in memory with a limit
+  if (::statvfs("/dev/shm", &disk) != 0 || disk.f_blocks == 0) return;
   const std::size_t too_much = static_cast<std::size_t>(disk.f_blocks) * disk.f_frsize + (1 << 20);
   CHECK_THROWS_WITH_AS(rp::SpillFile("/dev/shm", too_much),
-                       doctest::Contains((std::to_string(too_much) + " bytes in '/dev/shm', got: No space left on device").c_str()), rp::RuntimeError);
+                       doctest::Contains((std::to_string(too_much) +
+                                          " bytes in '/dev/shm', got: No space left on device")
+                                             .c_str()),
+                       rp::RuntimeError);
   CHECK(open_files_in("/dev/shm").empty());
 }
 
@@ -218,7 +237,10 @@ TEST_CASE("a limit on the size of files shows before anything runs") {
   int steps = 0;
   const rp::Observer count = [&](std::size_t, std::byte* const*) { ++steps; };
   CHECK_THROWS_WITH_AS(executable->run(arguments(), &count),
-                       doctest::Contains(("got a limit of " + std::to_string(spilled - 1) + " bytes for files of this process").c_str()), rp::RuntimeError);
+                       doctest::Contains(("got a limit of " + std::to_string(spilled - 1) +
+                                          " bytes for files of this process")
+                                             .c_str()),
+                       rp::RuntimeError);
   ::setrlimit(RLIMIT_FSIZE, &old);
   CHECK(steps == 0);
   check_state(*executable, directory, before);
@@ -229,12 +251,13 @@ TEST_CASE("a byte that changed on disk is an error") {
   const auto executable = compiled(directory.path);
   const std::size_t before = rp::live_bytes();
   for (off_t i : {0, 1921, 3839}) {
-    const std::string message = error_when_read(*executable, directory.path, [&](int file, off_t position) {
-      char c = 0;
-      REQUIRE(::pread(file, &c, 1, position + i) == 1);
-      c = static_cast<char>(c ^ 4);
-      REQUIRE(::pwrite(file, &c, 1, position + i) == 1);
-    });
+    const std::string message =
+        error_when_read(*executable, directory.path, [&](int file, off_t position) {
+          char c = 0;
+          REQUIRE(::pread(file, &c, 1, position + i) == 1);
+          c = static_cast<char>(c ^ 4);
+          REQUIRE(::pwrite(file, &c, 1, position + i) == 1);
+        });
     CHECK(message.find("gave back other bytes than were written") != std::string::npos);
     CHECK(message.find(directory.path.string()) != std::string::npos);
     check_state(*executable, directory, before);
@@ -246,7 +269,8 @@ TEST_CASE("a file that was cut short is an error") {
   const auto executable = compiled(directory.path);
   const std::size_t before = rp::live_bytes();
   const std::string message = error_when_read(
-      *executable, directory.path, [](int file, off_t position) { REQUIRE(::ftruncate(file, position + 100) == 0); });
+      *executable, directory.path,
+      [](int file, off_t position) { REQUIRE(::ftruncate(file, position + 100) == 0); });
   CHECK(message.find("ended early, got 100 of 3840 bytes") != std::string::npos);
   check_state(*executable, directory, before);
 }
@@ -270,15 +294,18 @@ TEST_CASE("a disk that fills up while running is an error") {
   const auto executable = compiled(directory.path);
   const std::size_t before = rp::live_bytes();
   bool done = false;
-  const rp::Observer full = [&](std::size_t, std::byte* const*) {  // before the first value is written
+  // before the first value is written
+  const rp::Observer full = [&](std::size_t, std::byte* const*) {
     if (std::exchange(done, true)) return;
     const int other = ::open("/dev/full", O_RDWR | O_CLOEXEC);
     REQUIRE(::dup2(other, open_files_in(directory.path).at(0)) >= 0);
     ::close(other);
   };
-  CHECK_THROWS_WITH_AS(executable->run(arguments(), &full), doctest::Contains("to the spill file in"), rp::RuntimeError);
+  CHECK_THROWS_WITH_AS(executable->run(arguments(), &full),
+                       doctest::Contains("to the spill file in"), rp::RuntimeError);
   done = false;
-  CHECK_THROWS_WITH_AS(executable->run(arguments(), &full), doctest::Contains("No space left on device"), rp::RuntimeError);
+  CHECK_THROWS_WITH_AS(executable->run(arguments(), &full),
+                       doctest::Contains("No space left on device"), rp::RuntimeError);
   check_state(*executable, directory, before);
 }
 

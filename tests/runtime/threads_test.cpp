@@ -1,11 +1,11 @@
 #include "runtime/threads.h"
 
+#include "with_threads.h"
+
 #include <doctest/doctest.h>
 
 #include <atomic>
 #include <vector>
-
-#include "with_threads.h"
 
 namespace reprise {
 namespace {

@@ -68,7 +68,8 @@ TEST_CASE("conditions inside conditions do not double the work") {
 
 TEST_CASE("loops inside loops do not double the work") {
   check_linear("scan", 4);
-  // Each level's constants are hoisted through the levels above it: not linear, far from doubling per level.
+  // Each level's constants are hoisted through the levels above it: not linear, far from doubling
+  // per level.
   check_linear("scan_gradient", 4, 1.5);
 }
 

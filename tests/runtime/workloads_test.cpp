@@ -1,20 +1,23 @@
-// The programs of the benchmarks, smaller: what is computed again is what the forward pass computed.
-#include <doctest/doctest.h>
+// The programs of the benchmarks, smaller: what is computed again is what the forward pass
+// computed.
+#include "../../bench/workloads.h"
+
 #include <reprise/reprise.h>
 
-#include <cstdio>
+#include <doctest/doctest.h>
 
-#include "../../bench/workloads.h"
+#include <cstdio>
 
 namespace {
 
 struct CheckRecompute {
   template <class D, class F, class... A>
-  void operator()(const std::string& workload, const std::string& mode, const D&, const F& loss, const A&... args) const {
+  void operator()(const std::string& workload, const std::string& mode, const D&, const F& loss,
+                  const A&... args) const {
     INFO(workload, " ", mode);
     const reprise::RecomputeCheck check = reprise::check_recompute(loss, args...);
-    std::printf("%-10s %-14s computed again %4zu, of those stored by the compiled program %4zu\n", workload.c_str(), mode.c_str(),
-                check.compared, check.compared_compiled);
+    std::printf("%-10s %-14s computed again %4zu, of those stored by the compiled program %4zu\n",
+                workload.c_str(), mode.c_str(), check.compared, check.compared_compiled);
     CHECK_MESSAGE(check.ok, check.first_difference);
     if (mode != "none") CHECK(check.compared > 0);
   }

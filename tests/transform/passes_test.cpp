@@ -1,13 +1,13 @@
 // dce, cse, simplify and inline, as programs before and after.
-#include <doctest/doctest.h>
-#include <reprise/reprise.h>
-
 #include "program/print.h"
 #include "program/program.h"
 #include "transform/cse.h"
 #include "transform/dce.h"
 #include "transform/inline.h"
 #include "transform/simplify.h"
+#include <reprise/reprise.h>
+
+#include <doctest/doctest.h>
 
 namespace rp = reprise;
 using rp::Array;
@@ -32,7 +32,11 @@ TEST_CASE("dce keeps only what the wanted outputs read") {
 }
 
 TEST_CASE("dce shrinks the body of a jit call") {
-  auto inner = rp::jit([](Array x, Array y) { return std::pair{rp::sin(x), rp::cos(y)}; }, {.name = "f"});
+  auto inner = rp::jit(
+      [](Array x, Array y) {
+        return std::pair{rp::sin(x), rp::cos(y)};
+      },
+      {.name = "f"});
   auto f = [&](Array x, Array y) { return inner(x, y).first; };
   const rp::Program p = *rp::make_jaxpr(f)(rp::ones({3}), rp::ones({3})).program();
   const rp::DceProgram live = rp::dce(p, {true});
@@ -105,7 +109,12 @@ TEST_CASE("inline opens calls at any depth and leaves loops") {
   auto outer = rp::jit([inner](Array x) { return rp::cos(inner(x)); }, {.name = "outer"});
   auto f = [&](Array x) {
     Array y = outer(x);
-    return rp::scan([&](Array c, rp::None) { return std::pair{outer(c), rp::none}; }, y, rp::none, {.length = 2}).first;
+    return rp::scan(
+               [&](Array c, rp::None) {
+                 return std::pair{outer(c), rp::none};
+               },
+               y, rp::none, {.length = 2})
+        .first;
   };
   const rp::Program p = *rp::make_jaxpr(f)(rp::ones({3})).program();
   CHECK(rp::to_text(rp::inline_calls(p)) ==

@@ -1,5 +1,5 @@
-// What `reprise print`, `residuals`, `plan`, `curve` and `solve` do. Each writes its answer to `out`, as
-// text or as JSON, and throws UsageError, InputError or an Error of the library.
+// What `reprise print`, `residuals`, `plan`, `curve` and `solve` do. Each writes its answer to
+// `out`, as text or as JSON, and throws UsageError, InputError or an Error of the library.
 #pragma once
 
 #include <iosfwd>

@@ -19,7 +19,8 @@ std::string percent_more(double value, double base) {
 
 }  // namespace
 
-std::shared_ptr<const detail::JitEntry> traced_entry(const TypedFunction& f, const JitOptions& options) {
+std::shared_ptr<const detail::JitEntry> traced_entry(const TypedFunction& f,
+                                                     const JitOptions& options) {
   std::vector<std::size_t> argument_of;
   for (std::size_t i = 0; i < f.args.size(); ++i) argument_of.push_back(i);
   return detail::trace_jit(f.function, f.args, options, argument_of, f.args.size());
@@ -41,8 +42,10 @@ void draw_curve(const CurveOptions& options, std::ostream& out) {
     }
     json["curves"].push_back({{"policy", choice.text}, {"points", std::move(rows)}});
   }
-  if (options.json) write_json(json, out);
-  else out << table;
+  if (options.json)
+    write_json(json, out);
+  else
+    out << table;
 }
 
 }  // namespace reprise::cli

@@ -33,6 +33,7 @@ std::vector<bool> wrt_mask(const Input&, const std::string& chosen);
 std::vector<std::string> names_in(const Input&, const std::vector<bool>& mask);
 
 // The function as jit takes it: planned when it is asked for, without machine code.
-std::shared_ptr<const detail::JitEntry> traced_entry(const TypedFunction&, const JitOptions& options);
+std::shared_ptr<const detail::JitEntry> traced_entry(const TypedFunction&,
+                                                     const JitOptions& options);
 
 }  // namespace reprise::cli

@@ -162,7 +162,8 @@ Examples:
 }
 
 void add_curve(CLI::App& app, CurveOptions& options) {
-  CLI::App& command = *app.add_subcommand("curve", "Show what less memory costs: the plans of a gradient");
+  CLI::App& command =
+      *app.add_subcommand("curve", "Show what less memory costs: the plans of a gradient");
   add_file(command, options.file);
   add_policies(command, options.policies);
   add_wrt(command, options.wrt);

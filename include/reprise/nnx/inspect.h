@@ -1,9 +1,11 @@
-// Modules as arguments of the core's functions that look at a function without running it: make_jaxpr,
-// saved_residuals, print_saved_residuals, residual_report, fwd_bwd, check_recompute, jit(f).lower. Library plumbing.
+// Modules as arguments of the core's functions that look at a function without running it:
+// make_jaxpr, saved_residuals, print_saved_residuals, residual_report, fwd_bwd, check_recompute,
+// jit(f).lower. Library plumbing.
 //
 //   rp::print_saved_residuals(loss, RP_ARGS(model, x));   // f32[4,4] from the argument model.layers[0].kernel
 //
-// They work on a copy with variables of its own: whatever the function does, the given modules stay as they are.
+// They work on a copy with variables of its own: whatever the function does, the given modules stay
+// as they are.
 #pragma once
 
 #include "reprise/nnx/transforms.h"
@@ -19,12 +21,13 @@
 #pragma GCC visibility push(default)
 namespace reprise::nnx::detail {
 
-// Calls of a function as a function of arrays. Each run gets a target of its own, so that what one run does to the
-// structure of its modules is no matter for the next.
+// Calls of a function as a function of arrays. Each run gets a target of its own, so that what one
+// run does to the structure of its modules is no matter for the next.
 class InspectCall {
  public:
   using MakeTarget = std::function<std::shared_ptr<Target>()>;
-  InspectCall(const MakeTarget& make, const std::vector<std::string>& names);  // of the arguments; may be empty
+  // of the arguments; may be empty
+  InspectCall(const MakeTarget& make, const std::vector<std::string>& names);
   ~InspectCall();
   const reprise::detail::Callee& callee() const;
   Arrays leaves() const;
@@ -49,7 +52,10 @@ class Inspected {
  public:
   template <class... A>
   Inspected(const F& f, Location at, const std::vector<std::string>& names, const A&... args)
-      : given_(typename CopyOf<H>::type(args)...), f_(f), at_(at), call_([this] { return new_target(); }, names) {}
+      : given_(typename CopyOf<H>::type(args)...),
+        f_(f),
+        at_(at),
+        call_([this] { return new_target(); }, names) {}
   Inspected(const Inspected&) = delete;
   Inspected& operator=(const Inspected&) = delete;
 
@@ -66,7 +72,8 @@ class Inspected {
   struct Owned {
     explicit Owned(const Inspected& from)
         : copies(from.given_),
-          target(from.f_, held(std::index_sequence_for<H...>{}), from.at_, function_identity(from.f_)) {}
+          target(from.f_, held(std::index_sequence_for<H...>{}), from.at_,
+                 function_identity(from.f_)) {}
     template <std::size_t... I>
     std::tuple<H...> held(std::index_sequence<I...>) {
       Fields fields;
@@ -103,7 +110,8 @@ struct InspectedOf<F, void> {
 
 struct Inspection {
   template <class F, class... A>
-  using For = typename InspectedOf<F, typename SignatureOf<F>::type>::template With<reprise::detail::Unnamed<A>...>::type;
+  using For = typename InspectedOf<F, typename SignatureOf<F>::type>::template With<
+      reprise::detail::Unnamed<A>...>::type;
   template <class F, class... A>
   static For<std::decay_t<F>, A...> inspect(const F& f, Location at, const A&... args) {
     using reprise::detail::name_of, reprise::detail::unnamed;

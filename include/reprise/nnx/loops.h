@@ -52,7 +52,8 @@ class StateAxes {
   std::vector<Rule> rules_;
 };
 
-// What happens to an argument or a result: an axis, Carry, nullopt (the same for all), or StateAxes.
+// What happens to an argument or a result: an axis, Carry, nullopt (the same for all), or
+// StateAxes.
 class Axis {
  public:
   template <class T>
@@ -71,8 +72,8 @@ class Axes : public std::vector<Axis> {
  public:
   using vector::vector;
   template <class T>
-    requires std::convertible_to<T, Axis>
-  Axes(T axis) : vector{Axis(axis)} {}  // NOLINT: implicit by design
+  requires std::convertible_to<T, Axis> Axes(T axis)
+      : vector{Axis(axis)} {}  // NOLINT: implicit by design
 };
 
 // Options of nnx::vmap and nnx::scan.
@@ -87,7 +88,7 @@ struct ScanOptions {
   std::optional<std::int64_t> length = std::nullopt;
   bool reverse = false;
   std::int64_t unroll = 1;
-  std::optional<reprise::Checkpoints> checkpoints = std::nullopt;     // as those of rp::scan
+  std::optional<reprise::Checkpoints> checkpoints = std::nullopt;  // as those of rp::scan
   std::optional<std::int64_t> checkpoint_bytes = std::nullopt;
   std::int64_t disk_checkpoints = 0;
 };

@@ -157,7 +157,7 @@ class JitCall {
   JitCall(Target& target, const JitOptions& options);
   ~JitCall();
   const std::string& key() const;
-  std::shared_ptr<const JitRecord> trace();             // runs the function
+  std::shared_ptr<const JitRecord> trace();  // runs the function
   void keep(reprise::detail::JitCache& cache, reprise::detail::JitCache::Made made) const;
   void run(const JitRecord& record, bool just_traced);  // and writes its results
  private:

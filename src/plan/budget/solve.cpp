@@ -103,7 +103,8 @@ std::vector<Effort> quick_efforts(int size) {
   return {{.width = size <= 4000 ? 2 : 1, .variety = 3}};
 }
 
-Solution attempt_at(const Graph& graph, std::int64_t budget, Known& known, bool thorough, bool quick = false) {
+Solution attempt_at(const Graph& graph, std::int64_t budget, Known& known, bool thorough,
+                    bool quick = false) {
   Solution solution{budget, {}, {}, graph.cost()};
   if (Stages(graph, budget).impossible() >= 0) return solution;
   Attempt attempt(graph, budget);

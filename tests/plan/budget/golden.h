@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/budget/graph.h"
+#include "test_data.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +14,7 @@
 namespace reprise::budget {
 
 inline nlohmann::json golden(const std::string& name) {
-  std::ifstream file(std::string(REPRISE_TEST_DATA) + "/budget/" + name);
+  std::ifstream file(golden_path("budget/" + std::string(name)));
   return nlohmann::json::parse(file);
 }
 

@@ -31,7 +31,8 @@ void check_solution(const Graph& graph, const Solution& solution) {
 TEST_CASE("within budget, near the optimum, and bounds that hold") {
   std::set<std::string> chosen{"chain_h8", "random_0", "gpt_1block", "mlp_widths"};
   if (!is_sanitized) {
-    chosen.insert({"resmlp_3", "resnet_4", "unet_2wide", "densenet_5", "inception_2", "rnn_7", "tied_embedding"});
+    chosen.insert({"resmlp_3", "resnet_4", "unet_2wide", "densenet_5", "inception_2", "rnn_7",
+                   "tied_embedding"});
   }
   double sum = 0;
   int rows = 0;
