@@ -14,6 +14,10 @@ std::vector<bool> mapped_mask(const Axes& axes) {
   for (const Axis& a : axes) mask.push_back(a.has_value());
   return mask;
 }
+std::vector<bool> part_of(const std::vector<bool>& mask, std::size_t begin, std::size_t end) {
+  return {mask.begin() + static_cast<std::ptrdiff_t>(begin),
+          mask.begin() + static_cast<std::ptrdiff_t>(end)};
+}
 Arrays concat(const Arrays& a, const Arrays& b) {
   Arrays all = a;
   all.insert(all.end(), b.begin(), b.end());

@@ -9,6 +9,7 @@ namespace reprise {
 
 std::vector<bool> nonzero_mask(const Tangents&);
 std::vector<bool> mapped_mask(const Axes&);
+std::vector<bool> part_of(const std::vector<bool>& mask, std::size_t begin, std::size_t end);
 Arrays concat(const Arrays& a, const Arrays& b);
 Arrays slice_of(const Arrays& xs, std::size_t begin, std::size_t end);
 Arrays nonzero_only(const Tangents&);

@@ -1,4 +1,5 @@
 // Splitting cond and while between what is known now and what comes later.
+#include "control/body.h"
 #include "control/checkpointed.h"
 #include "control/cond.h"
 #include "control/records.h"
@@ -17,7 +18,7 @@ bool any(const std::vector<bool>& mask) {
 
 std::vector<PolicySplit> split_branches(const Programs& branches, const std::vector<bool>& unknown,
                                         const Split& s) {
-  const bool by_policy = s.mode() == SplitMode::by_policy;
+  const bool by_policy = s.is_by_policy();
   const std::vector<bool> available = by_policy ? std::vector<bool>(unknown.size(), true) : unknown;
   SplitOutputs outputs;
   outputs.all_available = by_policy;
@@ -47,7 +48,7 @@ Types residual_types(const PolicySplit& parts) {
 void cond_partial_eval(const Equation& e, Split& s) {
   std::vector<bool> unknown = s.unknown_mask(e.in);
   const bool index_unknown = unknown[0];
-  if (index_unknown || (s.mode() == SplitMode::once && !any(unknown))) return s.split_plain(e);
+  if (index_unknown || (!s.is_by_policy() && !any(unknown))) return s.split_plain(e);
   unknown.erase(unknown.begin());
   const std::vector<PolicySplit> parts =
       split_branches(e.params.get<Programs>("branches"), unknown, s);
@@ -70,7 +71,7 @@ void cond_partial_eval(const Equation& e, Split& s) {
     saved.push_back(s.fresh(t));
     staged.in.push_back(Atom::of(saved.back()));
   }
-  const bool by_policy = s.mode() == SplitMode::by_policy;
+  const bool by_policy = s.is_by_policy();
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Atom& operand = e.in[i + 1];
     if (!unknown[i]) known.in.push_back(operand);
@@ -89,6 +90,16 @@ void cond_partial_eval(const Equation& e, Split& s) {
 
 // Nothing inside a while is ever saved: known carries are computed now, the full loop comes later.
 namespace {
+
+// The condition as the known loop has it.
+ProgramPtr condition_of(const WhileLoop& l, const std::vector<bool>& known_carry) {
+  auto cond = std::make_shared<Program>(*l.cond);
+  cond->in.clear();
+  for (std::size_t i = 0; i < l.cond->in.size(); ++i) {
+    if (i < l.cond_consts || known_carry[i - l.cond_consts]) cond->in.push_back(l.cond->in[i]);
+  }
+  return cond;
+}
 
 // The known part keeps carries for the reversal of the rest.
 void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unknown,
@@ -116,12 +127,7 @@ void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unkn
     known.in.push_back(e.in[i]);
     forward.body_consts += i >= l.cond_consts && i < l.first_carry() ? 1 : 0;
   }
-  auto cond = std::make_shared<Program>(*l.cond);
-  cond->in.clear();
-  for (std::size_t i = 0; i < l.cond->in.size(); ++i) {
-    if (i < l.cond_consts || known_carry[i - l.cond_consts]) cond->in.push_back(l.cond->in[i]);
-  }
-  forward.cond = std::move(cond);
+  forward.cond = condition_of(l, known_carry);
   known.params = while_params(forward);
   std::vector<Var> kept;
   for (const Type& t : kept_types(carry, length)) kept.push_back(s.fresh(t));
@@ -131,71 +137,67 @@ void split_kept_while(const Equation& e, Split& s, const std::vector<bool>& unkn
   stage_tangents(e, s, {l.body, length, l.body_consts, e.out.size(), 0}, kept, known_carry);
 }
 
-}  // namespace
-
-void while_partial_eval(const Equation& e, Split& s) {
-  const auto cond_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("cond_nconsts"));
-  const auto body_consts = static_cast<std::size_t>(e.params.get<std::int64_t>("body_nconsts"));
-  const std::size_t first = cond_consts + body_consts;
-  const ProgramPtr& whole = e.params.get<ProgramPtr>("body_jaxpr");
-  const Program& body = *whole;
-  const Program& cond = *e.params.get<ProgramPtr>("cond_jaxpr");
-  std::vector<bool> unknown = s.unknown_mask(e.in);
-  if (s.mode() == SplitMode::once && !any(unknown)) return s.split_plain(e);
-  auto part = [&](std::size_t begin, std::size_t end) {
-    return std::vector<bool>(unknown.begin() + static_cast<std::ptrdiff_t>(begin),
-                             unknown.begin() + static_cast<std::ptrdiff_t>(end));
-  };
+// A carry that the body makes unknown is unknown from the start; if the condition is, all are.
+std::vector<bool> settled_unknown(const WhileLoop& l, std::vector<bool> unknown) {
+  const std::size_t first = l.first_carry();
   for (bool stable = false; !stable;) {
     stable = true;
-    const std::vector<bool> in = part(cond_consts, unknown.size());
-    const auto parts = shared_split(body, in, in, {}, SplitMode::once);
-    std::vector<bool> cond_in = part(0, cond_consts);
-    const std::vector<bool> carry = part(first, unknown.size());
+    const std::vector<bool> in = part_of(unknown, l.cond_consts, unknown.size());
+    const auto parts = shared_split(*l.body, in, in, {}, SplitMode::once);
+    std::vector<bool> cond_in = part_of(unknown, 0, l.cond_consts);
+    const std::vector<bool> carry = part_of(unknown, first, unknown.size());
     cond_in.insert(cond_in.end(), carry.begin(), carry.end());
     const bool stops_unknown =
-        shared_split(cond, cond_in, cond_in, {}, SplitMode::once)->unknown_out[0];
-    for (std::size_t k = 0; k < e.out.size(); ++k) {
+        shared_split(*l.cond, cond_in, cond_in, {}, SplitMode::once)->unknown_out[0];
+    for (std::size_t k = 0; k < carry.size(); ++k) {
       if (unknown[first + k] || !(parts->unknown_out[k] || stops_unknown)) continue;
       unknown[first + k] = true;
       stable = false;
     }
   }
-  std::vector<bool> known_carry = part(first, unknown.size());
-  known_carry.flip();
-  const bool kept_loop = loop_of(e.params).checkpoints > 0 && s.mode() == SplitMode::once;
-  if (kept_loop && any(known_carry)) return split_kept_while(e, s, unknown, known_carry);
-  if (any(known_carry)) {
-    std::vector<bool> keep = live_inputs(whole, known_carry);
-    std::copy(known_carry.begin(), known_carry.end(),
-              keep.begin() + static_cast<std::ptrdiff_t>(body_consts));
-    Equation known{&while_p, e.params, {}, {}, e.at, e.phase};
-    std::int64_t kept_consts = 0;
-    for (std::size_t i = 0; i < cond_consts; ++i) known.in.push_back(e.in[i]);
-    for (std::size_t i = 0; i < body.in.size(); ++i) {
-      if (!keep[i]) continue;
-      known.in.push_back(e.in[cond_consts + i]);
-      kept_consts += i < body_consts ? 1 : 0;
-    }
-    for (std::size_t k = 0; k < e.out.size(); ++k) {
-      if (known_carry[k]) known.out.push_back(e.out[k]);
-    }
-    auto known_cond = std::make_shared<Program>(cond);
-    known_cond->in.clear();
-    for (std::size_t i = 0; i < cond.in.size(); ++i) {
-      if (i < cond_consts || known_carry[i - cond_consts]) known_cond->in.push_back(cond.in[i]);
-    }
-    known.params = e.params.with("body_jaxpr", dce_body(whole, known_carry, keep))
-                       .with("body_nconsts", kept_consts)
-                       .with("cond_jaxpr", ProgramPtr(known_cond));
-    s.add_known(std::move(known));
+  return unknown;
+}
+
+// The loop over the known carries, on the known side.
+void add_known_while(const Equation& e, Split& s, const WhileLoop& l,
+                     const std::vector<bool>& known_carry) {
+  std::vector<bool> keep = live_inputs(l.body, known_carry);
+  std::copy(known_carry.begin(), known_carry.end(),
+            keep.begin() + static_cast<std::ptrdiff_t>(l.body_consts));
+  Equation known{&while_p, e.params, {}, {}, e.at, e.phase};
+  std::int64_t kept_consts = 0;
+  for (std::size_t i = 0; i < l.cond_consts; ++i) known.in.push_back(e.in[i]);
+  for (std::size_t i = 0; i < keep.size(); ++i) {
+    if (!keep[i]) continue;
+    known.in.push_back(e.in[l.cond_consts + i]);
+    kept_consts += i < l.body_consts ? 1 : 0;
   }
-  const bool by_policy = s.mode() == SplitMode::by_policy;
+  for (std::size_t k = 0; k < e.out.size(); ++k) {
+    if (known_carry[k]) known.out.push_back(e.out[k]);
+  }
+  known.params = e.params.with("body_jaxpr", dce_body(l.body, known_carry, keep))
+                     .with("body_nconsts", kept_consts)
+                     .with("cond_jaxpr", condition_of(l, known_carry));
+  s.add_known(std::move(known));
+}
+
+}  // namespace
+
+void while_partial_eval(const Equation& e, Split& s) {
+  if (!s.is_by_policy() && !any(s.unknown_mask(e.in))) return s.split_plain(e);
+  const WhileLoop l = loop_of(e.params);
+  const std::vector<bool> unknown = settled_unknown(l, s.unknown_mask(e.in));
+  std::vector<bool> known_carry = part_of(unknown, l.first_carry(), unknown.size());
+  known_carry.flip();
+  if (any(known_carry)) {
+    if (l.checkpoints > 0 && !s.is_by_policy()) return split_kept_while(e, s, unknown, known_carry);
+    add_known_while(e, s, l, known_carry);
+  }
   Equation staged = e;
   for (std::size_t k = 0; k < e.out.size(); ++k) {
-    s.set(e.out[k], unknown[first + k], by_policy || unknown[first + k]);
+    s.set(e.out[k], !known_carry[k], s.is_by_policy() || !known_carry[k]);
     // Computed again by the full loop, but nobody reads it there.
-    if (!by_policy && known_carry[k]) staged.out[k] = s.fresh(s.type(e.out[k]));
+    if (!s.is_by_policy() && known_carry[k]) staged.out[k] = s.fresh(s.type(e.out[k]));
   }
   s.add_staged(std::move(staged));
 }

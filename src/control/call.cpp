@@ -7,14 +7,14 @@
 #include "control/contract.h"
 #include "control/records.h"
 #include "transform/dce.h"
+#include "transform/forward.h"
 #include "transform/inline.h"
 #include "transform/jvp.h"
-#include "transform/partial_eval.h"
+#include "transform/split_call.h"
 #include "transform/transpose.h"
 #include "transform/vmap.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace reprise {
 namespace {
@@ -45,51 +45,21 @@ Duals jit_jvp(const Arrays& x, const Tangents& dx, const Params& params) {
   return {slice_of(out, 0, primals), spread(j->nonzero_out, out, primals)};
 }
 
-// The known call without outputs that are inputs or repeat another output.
-struct Pruned {
-  ProgramPtr program;
-  std::vector<std::optional<std::size_t>> from_input;  // per original output
-  std::vector<std::size_t> from_output;                // else: position among the kept ones
-};
-
-Pruned prune_outputs(const Program& p, std::size_t primal_outputs, std::size_t consts) {
-  Pruned result;
-  Program q = p;
-  q.out.clear();
-  std::unordered_map<Var, std::size_t> input_at, output_at;
-  for (std::size_t i = consts; i < p.in.size(); ++i) input_at[p.in[i]] = i - consts;
-  for (std::size_t k = 0; k < p.out.size(); ++k) {
-    const Atom& a = p.out[k];
-    result.from_input.emplace_back();
-    result.from_output.push_back(q.out.size());
-    if (a.is_var() && input_at.count(a.var)) {
-      result.from_input[k] = input_at[a.var];
-      continue;
-    }
-    if (a.is_var() && k >= primal_outputs && output_at.count(a.var)) {
-      result.from_output[k] = output_at[a.var];
-      continue;
-    }
-    if (a.is_var() && k < primal_outputs) output_at.emplace(a.var, q.out.size());
-    q.out.push_back(a);
-  }
-  result.program = std::make_shared<const Program>(std::move(q));
-  return result;
-}
-
 Duals jit_linearize(const Arrays& x, const Tangents& dx, const Params& params) {
   const Program& body = *body_of(params);
   const std::vector<bool> all(x.size(), true);
   const auto lin = linearize_program(body, nonzero_mask(dx), {}, all);
-  const auto pruned = derive<Pruned>(*lin->known, "pruned", [&] {
-    return prune_outputs(*lin->known, body.out.size(), lin->consts.size());
+  const std::size_t consts = lin->consts.size();
+  // Outputs that are arguments, and residuals that are outputs, are not returned.
+  const auto known = derive<Forwarded>(*lin->known, "pruned", [&] {
+    std::vector<bool> is_argument(consts, false);
+    is_argument.resize(lin->known->in.size(), true);
+    return forward_outputs(*lin->known, {0, body.out.size(), false, is_argument});
   });
-  const Arrays kept = bind_call(params, pruned->program, concat(lin->consts, x));
+  const Arrays kept = bind_call(params, known->program, concat(lin->consts, x));
   Arrays out;
-  for (std::size_t k = 0; k < pruned->from_input.size(); ++k) {
-    const auto& input = pruned->from_input[k];
-    out.push_back(input ? x[*input] : kept[pruned->from_output[k]]);
-  }
+  for (const OutputSource& from : known->from)
+    out.push_back(from.is_input() ? x[from.index - consts] : kept[from.index]);
   Arrays linear_args;
   std::size_t next = body.out.size();
   for (const auto& input : lin->forwarded) linear_args.push_back(input ? x[*input] : out[next++]);
@@ -131,6 +101,11 @@ std::optional<Equation> jit_dce(const Program&, const Equation& e, const std::ve
 }
 
 void call_partial_eval(const Equation& e, Split& s) {
+  if (s.is_invariant() && e.prim == &jit_p) {
+    const std::vector<bool> varying = s.unknown_mask(e.in);
+    const bool any = std::find(varying.begin(), varying.end(), true) != varying.end();
+    return any ? split_invariant_call(e, s, body_key(e.params)) : s.split_plain(e);
+  }
   split_call(e, s, {.body = body_key(e.params), .forward = true});
 }
 

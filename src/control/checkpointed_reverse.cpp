@@ -186,11 +186,6 @@ ProgramPtr with_inputs(const Program& p, const Types& types,
   return q;
 }
 
-std::vector<bool> part_of(const Mask& mask, std::size_t begin, std::size_t end) {
-  return {mask.begin() + static_cast<std::ptrdiff_t>(begin),
-          mask.begin() + static_cast<std::ptrdiff_t>(end)};
-}
-
 // Per input of the step; whatever is said about a kept carry holds for its carry.
 Mask per_input(const Mask& operands, const ReverseLoop& l) {
   const Operands at(l);

@@ -4,8 +4,11 @@
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
+#include "transform/partial_eval.h"
 #include "transform/transpose.h"
 #include "transform/vmap.h"
+
+#include <algorithm>
 
 namespace reprise {
 namespace {
@@ -127,6 +130,16 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
   return {custom_jvp_call_p.bind(concat(b->consts, x), mapped_params), b->out_axes};
 }
 
+// Before a loop the function is opened, as in JAX: its rule has been used.
+void call_partial_eval(const Equation& e, Split& s) {
+  const std::vector<bool> unknown = s.unknown_mask(e.in);
+  const bool any = std::find(unknown.begin(), unknown.end(), true) != unknown.end();
+  if (s.is_invariant() && any)
+    s.split_opened(e, *e.params.get<ProgramPtr>("call_jaxpr"));
+  else
+    s.split_plain(e);
+}
+
 std::vector<Param> printed(const Params& params) {
   return in_order(params, {"name", "call_jaxpr", "jvp", "num_consts", "symbolic_zeros"});
 }
@@ -146,6 +159,7 @@ constinit const Primitive custom_jvp_call_p{.name = "custom_jvp_call",
                                             .jvp = call_jvp,
                                             .transpose = call_transpose,
                                             .batch = call_batch,
+                                            .partial_eval = call_partial_eval,
                                             .inlined_body = "call_jaxpr",
                                             .printed_params = printed,
                                             .param_rules = jvp_call_rules};

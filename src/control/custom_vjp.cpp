@@ -7,6 +7,7 @@
 #include "control/records.h"
 #include "ops/lax.h"
 #include "transform/jvp.h"
+#include "transform/partial_eval.h"
 #include "transform/vmap.h"
 
 #include <algorithm>
@@ -207,6 +208,17 @@ Batched call_batch(const Primitive&, const Arrays& x, const Axes& axes, std::int
   return {custom_vjp_call_p.bind(concat(b->consts, x), mapped), b->out_axes};
 }
 
+// Before a loop that it does not read anything of, it leaves an empty call, as in JAX.
+void call_partial_eval(const Equation& e, Split& s) {
+  const std::vector<bool> unknown = s.unknown_mask(e.in);
+  const bool all = std::find(unknown.begin(), unknown.end(), false) == unknown.end();
+  if (s.is_invariant() && all && !e.in.empty()) {
+    const Params nothing = e.params.with("call_jaxpr", std::make_shared<const Program>());
+    s.add_known({e.prim, nothing, {}, {}, e.at, e.phase});
+  }
+  s.split_plain(e);
+}
+
 std::vector<Param> printed_call(const Params& params) {
   return in_order(params, {"name", "bwd", "call_jaxpr", "fwd", "num_consts", "symbolic_zeros"});
 }
@@ -245,6 +257,7 @@ constinit const Primitive custom_vjp_call_p{.name = "custom_vjp_call",
                                             .eval = call_eval,
                                             .jvp = call_jvp,
                                             .batch = call_batch,
+                                            .partial_eval = call_partial_eval,
                                             .inlined_body = "call_jaxpr",
                                             .printed_params = printed_call,
                                             .param_rules = vjp_call_rules};

@@ -8,11 +8,11 @@
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
-#include "control/split.h"
 #include "ops/lax.h"
 #include "program/effects.h"
 #include "transform/closure_order.h"
 #include "transform/jvp.h"
+#include "transform/partial_eval.h"
 #include "transform/transpose.h"
 
 #include <algorithm>
@@ -58,32 +58,47 @@ void drop_unread(Program& p) {
   p.eqns.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
 }
 
+// Those residuals that are still read: as a program lists what it closes over, then what only
+// effects read.
+std::vector<Var> read_in_order(const Program& p, const std::vector<Var>& residuals) {
+  std::vector<bool> is_open(p.types.size());
+  for (Var v : residuals) is_open[static_cast<std::size_t>(v)] = true;
+  std::vector<Var> order = closure_order(p, is_open);
+  for (Var v : order) is_open[static_cast<std::size_t>(v)] = false;
+  for (const Equation& e : p.eqns) {
+    for (const Atom& a : e.in) {
+      if (!a.is_var() || !is_open[static_cast<std::size_t>(a.var)]) continue;
+      is_open[static_cast<std::size_t>(a.var)] = false;
+      order.push_back(a.var);
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
 HoistPlan plan_hoisting(const Program& body, std::size_t consts, std::size_t primal_outputs) {
-  HoistPlan plan;
-  std::vector<bool> known(body.in.size());
-  std::fill(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(consts), true);
-  SplitProgram s = split_known(body, known);
-  Program &outside = s.known, &loop = s.unknown;
-  auto is_invariant = [&](const Atom& a) {
-    return !a.is_var() || s.is_known[static_cast<std::size_t>(a.var)];
-  };
-  outside.in.assign(body.in.begin(), body.in.begin() + static_cast<std::ptrdiff_t>(consts));
-  loop.in.assign(body.in.begin() + static_cast<std::ptrdiff_t>(consts), body.in.end());
-  for (std::size_t k = 0; k < s.out.size(); ++k) {
-    const bool residual = k >= primal_outputs;
-    if (residual) plan.invariant.push_back(is_invariant(s.out[k]));
-    if (!residual || !plan.invariant.back()) loop.out.push_back(s.out[k]);
-  }
+  std::vector<bool> varying(consts, false);
+  varying.resize(body.in.size(), true);
+  SplitOutputs outputs;  // the loop returns its primal outputs also where they do not vary
+  outputs.unknown.assign(primal_outputs, true);
+  PolicySplit parts = split_invariant(body, varying, outputs);
+  drop_known_outputs(parts);
+  Program &outside = parts.known, &loop = parts.staged;
   drop_unread(loop);
-  const std::vector<Var> needed = closure_order(loop, s.is_known);
-  for (Var v : needed) outside.out.push_back(Atom::of(v));
-  plan.needed = needed.size();
-  for (std::size_t k = primal_outputs; k < s.out.size(); ++k) {
-    if (plan.invariant[k - primal_outputs]) outside.out.push_back(s.out[k]);
-  }
+  const auto first_input = loop.in.begin() + static_cast<std::ptrdiff_t>(parts.residuals);
+  const std::vector<Var> residuals(loop.in.begin(), first_input);
+  loop.in.erase(loop.in.begin(), first_input);
+  const std::vector<Var> needed = read_in_order(loop, residuals);
   loop.in.insert(loop.in.begin(), needed.begin(), needed.end());
+
+  HoistPlan plan;
+  plan.needed = needed.size();
+  for (std::size_t k = primal_outputs; k < body.out.size(); ++k)
+    plan.invariant.push_back(!parts.unknown_out[k]);
+  outside.out.resize(outside.out.size() - parts.residuals);
+  for (std::size_t i = needed.size(); i-- > 0;)
+    outside.out.insert(outside.out.begin(), Atom::of(needed[i]));
   plan.outside = std::make_shared<const Program>(std::move(outside));
   plan.loop = std::make_shared<const Program>(std::move(loop));
   return plan;
@@ -160,6 +175,52 @@ Program with_settled_carry(const Program& body, const ScanShape& s) {
   return settled;
 }
 
+// Which inputs of a linear scan are linear, and how many of them there are.
+struct LinearScan {
+  ScanShape shape;
+  std::vector<bool> linear;  // per input; a carry whose tangent starts as zero is linear, too
+
+  LinearScan(const ScanShape& s, const Primals& x) : shape(s) {
+    for (std::size_t i = 0; i < x.size(); ++i)
+      linear.push_back(!x[i] || (i >= s.consts && i < first_x()));
+  }
+  std::size_t first_x() const { return shape.consts + shape.carry; }
+  std::size_t count(std::size_t begin, std::size_t end) const {
+    return static_cast<std::size_t>(std::count(linear.begin() + static_cast<std::ptrdiff_t>(begin),
+                                               linear.begin() + static_cast<std::ptrdiff_t>(end),
+                                               true));
+  }
+  std::size_t linear_consts() const { return count(0, shape.consts); }
+};
+
+// One step of the transposed loop: [constant residuals, ct of consts, ct carry, ct ys, stacked
+// residuals] -> [ct of consts, ct carry, ct of xs].
+Arrays transposed_step(const Program& settled, const LinearScan& l, const std::vector<bool>& given,
+                       const Arrays& a) {
+  const Types body_in = settled.in_types();
+  const std::size_t inputs = l.linear.size(), first_x = l.first_x();
+  std::size_t next = 0, stacked = a.size() - (inputs - first_x - l.count(first_x, inputs));
+  Primals primals(inputs);
+  for (std::size_t i = 0; i < l.shape.consts; ++i) {
+    if (!l.linear[i]) primals[i] = a[next++];
+  }
+  for (std::size_t i = first_x; i < inputs; ++i) {
+    if (!l.linear[i]) primals[i] = a[stacked++];
+  }
+  Tangents initial, cts;
+  for (std::size_t i = 0; i < l.linear_consts(); ++i) initial.emplace_back(a[next++]);
+  initial.resize(l.count(0, inputs));
+  for (bool g : given) cts.push_back(g ? Tangent(a[next++]) : std::nullopt);
+  Arrays out;
+  const Tangents back = backward(settled, std::move(primals), std::move(cts), std::move(initial));
+  std::size_t input = 0;
+  for (std::size_t k = 0; k < back.size(); ++k, ++input) {
+    while (!l.linear[input]) ++input;
+    out.push_back(back[k] ? *back[k] : lax::zeros(body_in[input]));
+  }
+  return out;
+}
+
 }  // namespace
 
 // Binders of the linear scan: [constant residuals, dconsts, dcarry, dxs, stacked residuals].
@@ -170,17 +231,7 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in,
   const ScanShape s = scan_shape(params);
   const Program& body = *params.get<ProgramPtr>("jaxpr");
   const Types body_in = body.in_types(), body_out = body.out_types();
-  std::vector<bool> linear;
-  const std::size_t split = s.consts + s.carry;
-  // A carry whose tangent starts as zero is linear too.
-  for (std::size_t i = 0; i < x.size(); ++i)
-    linear.push_back(!x[i] || (i >= s.consts && i < split));
-  const auto count = [&](std::size_t b, std::size_t e) {
-    return static_cast<std::size_t>(std::count(linear.begin() + static_cast<std::ptrdiff_t>(b),
-                                               linear.begin() + static_cast<std::ptrdiff_t>(e),
-                                               true));
-  };
-  const std::size_t dconsts = count(0, s.consts), dcarry = count(s.consts, split);
+  const LinearScan l(s, x);
   Arrays args;
   Types types;
   auto take = [&](const Array& a, const Type& t) {
@@ -188,14 +239,14 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in,
     types.push_back(t);
   };
   for (std::size_t i = 0; i < s.consts; ++i) {
-    if (!linear[i]) take(*x[i], body_in[i]);
+    if (!l.linear[i]) take(*x[i], body_in[i]);
   }
   const std::size_t residuals = args.size();
   Arrays ct_carry;
   for (std::size_t k = 0; k < s.carry; ++k)
     ct_carry.push_back(ct[k] ? *ct[k] : lax::zeros(body_out[k]));
   for (std::size_t i = 0; i < s.consts; ++i) {
-    if (linear[i]) take(lax::zeros(in[i]), body_in[i]);
+    if (l.linear[i]) take(lax::zeros(in[i]), body_in[i]);
   }
   for (std::size_t k = 0; k < s.carry; ++k) take(ct_carry[k], body_out[k]);
   std::vector<bool> given(body.out.size(), true);
@@ -203,47 +254,25 @@ Tangents scan_transpose(const Tangents& ct, const Primals& x, const Types& in,
     given[k] = ct[k].has_value();
     if (ct[k]) take(*ct[k], body_out[k]);
   }
-  for (std::size_t i = split; i < x.size(); ++i) {
-    if (!linear[i]) take(*x[i], body_in[i]);
+  for (std::size_t i = l.first_x(); i < x.size(); ++i) {
+    if (!l.linear[i]) take(*x[i], body_in[i]);
   }
   const std::string key =
-      mask_key(str("scan_transpose", s.consts, ",", s.carry), linear) + mask_key("/", given);
+      mask_key(str("scan_transpose", s.consts, ",", s.carry), l.linear) + mask_key("/", given);
   const auto transposed = derive<Traced>(body, key, [&] {
     const Program settled = with_settled_carry(body, s);
-    auto step = [&](const Arrays& a) {
-      std::size_t next = 0, stacked = a.size() - (x.size() - split - count(split, x.size()));
-      Primals primals(x.size());
-      for (std::size_t i = 0; i < s.consts; ++i) {
-        if (!linear[i]) primals[i] = a[next++];
-      }
-      for (std::size_t i = split; i < x.size(); ++i) {
-        if (!linear[i]) primals[i] = a[stacked++];
-      }
-      Tangents initial, cts;
-      for (std::size_t i = 0; i < dconsts; ++i) initial.emplace_back(a[next++]);
-      initial.resize(count(0, x.size()));
-      for (bool g : given) cts.push_back(g ? Tangent(a[next++]) : std::nullopt);
-      Arrays out;
-      const Tangents back =
-          backward(settled, std::move(primals), std::move(cts), std::move(initial));
-      std::size_t input = 0;
-      for (std::size_t k = 0; k < back.size(); ++k, ++input) {
-        while (!linear[input]) ++input;
-        out.push_back(back[k] ? *back[k] : lax::zeros(body_in[input]));
-      }
-      return out;
-    };
+    auto step = [&](const Arrays& a) { return transposed_step(settled, l, given, a); };
     return trace(step, types, {.transform = "transpose", .name = body.name, .body = true});
   });
   ScanShape shape = s;
   shape.reverse = !s.reverse;
   shape.consts = transposed->consts.size() + residuals;
-  shape.carry = dconsts + dcarry;
+  shape.carry = l.count(0, l.first_x());
   const Arrays back = bind_scan(shape, transposed->program, concat(transposed->consts, args));
   Tangents result(x.size());
   std::size_t next = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
-    if (linear[i]) result[i] = back[next++];
+    if (l.linear[i]) result[i] = back[next++];
   }
   return result;
 }

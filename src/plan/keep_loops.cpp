@@ -200,36 +200,60 @@ class LoopPair {
     return stacks;
   }
 
+  // Operands of a loop and the inputs of its body that they become.
+  struct Operands {
+    std::vector<Var> vars = {};
+    std::vector<Atom> atoms = {};
+    void add(Var v, const Atom& a) {
+      vars.push_back(v);
+      atoms.push_back(a);
+    }
+    void add(const Operands& more) {
+      vars.insert(vars.end(), more.vars.begin(), more.vars.end());
+      atoms.insert(atoms.end(), more.atoms.begin(), more.atoms.end());
+    }
+  };
+
   // The second loop takes the kept values and computes the linked ones from them.
   void rewrite_second(const std::unordered_map<Var, Var>& stacks) {
     Program body = *second_.params.get<ProgramPtr>("jaxpr");
     Equation e = second_;
-    std::vector<Var> consts(body.in.begin(),
-                            body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)),
-        scanned;
-    std::vector<Atom> const_atoms(e.in.begin(),
-                                  e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts)),
-        scanned_atoms;
-    const std::size_t xs = in_second_.consts + in_second_.carry;
-    for (std::size_t k = xs; k < e.in.size(); ++k) {
-      if (std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.operand == k; }))
-        continue;
-      scanned.push_back(body.in[k]);
-      scanned_atoms.push_back(e.in[k]);
+    Operands consts, carried, scanned;
+    for (std::size_t k = 0; k < e.in.size(); ++k) {
+      const bool is_linked =
+          std::any_of(links_.begin(), links_.end(), [&](const Link& l) { return l.operand == k; });
+      if (k < in_second_.consts)
+        consts.add(body.in[k], e.in[k]);
+      else if (k < in_second_.consts + in_second_.carry)
+        carried.add(body.in[k], e.in[k]);
+      else if (!is_linked)
+        scanned.add(body.in[k], e.in[k]);
     }
     std::unordered_map<Var, Atom> here;  // variables of the first body -> values in the second
     for (Var v : kept_) {
       const Var inside = body.fresh(body_.type(v));
       here[v] = Atom::of(inside);
       if (const auto stack = stacks.find(v); stack != stacks.end()) {
-        scanned.push_back(inside);
-        scanned_atoms.push_back(Atom::of(stack->second));
+        scanned.add(inside, Atom::of(stack->second));
       } else {
         const std::size_t n = input_number_.at(v);
-        (n < in_first_.consts ? consts : scanned).push_back(inside);
-        (n < in_first_.consts ? const_atoms : scanned_atoms).push_back(first_.in[n]);
+        (n < in_first_.consts ? consts : scanned).add(inside, first_.in[n]);
       }
     }
+    compute_linked(body, here);
+    const auto num_consts = static_cast<std::int64_t>(consts.vars.size());
+    consts.add(carried);
+    consts.add(scanned);
+    body.in = std::move(consts.vars);
+    body.arg_names.clear();
+    e.in = std::move(consts.atoms);
+    e.params = e.params.with("jaxpr", std::make_shared<const Program>(std::move(body)))
+                   .with("num_consts", num_consts);
+    first_ = std::move(new_first_);
+    second_ = std::move(e);
+  }
+  // What the second body took from the first, computed in it from the values that are `here`.
+  void compute_linked(Program& body, std::unordered_map<Var, Atom>& here) const {
     std::unordered_map<Var, Atom> replaced;  // linked inputs of the second body
     std::vector<Equation> eqns = repeated(body, here);
     for (const Link& l : links_) {
@@ -245,22 +269,6 @@ class LoopPair {
     }
     body.eqns = std::move(eqns);
     for (Atom& a : body.out) a = now(a);
-    const std::vector<Var> carried(body.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts),
-                                   body.in.begin() + static_cast<std::ptrdiff_t>(xs));
-    const std::vector<Atom> carried_atoms(
-        e.in.begin() + static_cast<std::ptrdiff_t>(in_second_.consts),
-        e.in.begin() + static_cast<std::ptrdiff_t>(xs));
-    body.in = consts;
-    body.in.insert(body.in.end(), carried.begin(), carried.end());
-    body.in.insert(body.in.end(), scanned.begin(), scanned.end());
-    body.arg_names.clear();
-    e.in = const_atoms;
-    e.in.insert(e.in.end(), carried_atoms.begin(), carried_atoms.end());
-    e.in.insert(e.in.end(), scanned_atoms.begin(), scanned_atoms.end());
-    e.params = e.params.with("jaxpr", std::make_shared<const Program>(std::move(body)))
-                   .with("num_consts", static_cast<std::int64_t>(consts.size()));
-    first_ = std::move(new_first_);
-    second_ = std::move(e);
   }
   // Copies of the first body's equations that lead from the kept values to the linked ones.
   std::vector<Equation> repeated(Program& body, std::unordered_map<Var, Atom>& here) const {

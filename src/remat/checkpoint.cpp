@@ -5,6 +5,7 @@
 #include "ops/records.h"
 #include "transform/dce.h"
 #include "transform/jvp.h"
+#include "transform/split_call.h"
 #include "transform/transpose.h"
 #include "transform/vmap.h"
 
@@ -121,7 +122,8 @@ bool is_staged(const Program& p, const PolicySplit& parts) {
   return all_unknown && parts.residuals == 0 && is_live(p) && same_structure(parts.staged, p);
 }
 
-RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const Policy& policy) {
+RematSplit make_checkpoint_split(const Program& p, const std::vector<bool>& unknown,
+                                 const Policy& policy) {
   PolicySplit parts = split(p, unknown, std::vector<bool>(p.in.size(), true), split_policy(policy),
                             SplitMode::by_policy);
   RematSplit result;
@@ -154,11 +156,11 @@ RematSplit make_split(const Program& p, const std::vector<bool>& unknown, const 
   return result;
 }
 
-std::shared_ptr<const RematSplit> split_by_policy(const Program& p,
-                                                  const std::vector<bool>& unknown,
-                                                  const Policy& policy) {
+std::shared_ptr<const RematSplit> split_checkpoint(const Program& p,
+                                                   const std::vector<bool>& unknown,
+                                                   const Policy& policy) {
   return derive<RematSplit>(p, mask_key("remat:" + policy.key(), unknown),
-                            [&] { return make_split(p, unknown, policy); });
+                            [&] { return make_checkpoint_split(p, unknown, policy); });
 }
 
 // Of the checkpoint with the program `split` was made of.
@@ -187,7 +189,7 @@ Duals remat_linearize(const Arrays& x, const Tangents& dx, const Params& params)
   const Arrays args = concat(known, tangents);
   std::vector<bool> unknown(known.size(), false);
   unknown.resize(args.size(), true);
-  const auto parts = split_by_policy(*j->program, unknown, policy_of(params));
+  const auto parts = split_checkpoint(*j->program, unknown, policy_of(params));
   const Arrays computed = eval(*parts->known, known);
   const std::size_t known_outputs = computed.size() - parts->residuals;
   Arrays staged_args = slice_of(computed, known_outputs, computed.size());
@@ -326,9 +328,9 @@ void adjust_split(const std::vector<bool>& unknown, const std::vector<bool>& ava
 
 // Where nothing is repeated, a nested checkpoint is split by its own policy; its known part, which
 // may be all of it, runs inline.
-void split_inline(const Equation& e, Split& s) {
+void split_checkpoint_inline(const Equation& e, Split& s) {
   const std::vector<bool> unknown = s.unknown_mask(e.in);
-  const auto parts = split_by_policy(*body_of(e.params), unknown, policy_of(e.params));
+  const auto parts = split_checkpoint(*body_of(e.params), unknown, policy_of(e.params));
   std::vector<Atom> args;
   for (std::size_t i = 0; i < e.in.size(); ++i) {
     if (!unknown[i]) args.push_back(e.in[i]);
@@ -357,10 +359,10 @@ void split_inline(const Equation& e, Split& s) {
 }
 
 void remat_partial_eval(const Equation& e, Split& s) {
-  if (s.mode() == SplitMode::by_policy)
+  if (s.is_by_policy())
     split_call(e, s, {.body = "jaxpr", .adjust = adjust_split});
   else
-    split_inline(e, s);
+    split_checkpoint_inline(e, s);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/records.h"
 #include "program/check.h"
 #include "transform/dce.h"
+#include "transform/forward.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -235,28 +236,25 @@ std::shared_ptr<const LinearizedProgram> linearize_program(const Program& p,
     LinearizedProgram result;
     auto body = [&](const Arrays& primals) {
       Linearized lin = linearize(p, primals, active, {.instantiate = instantiate});
-      std::unordered_map<std::uint64_t, std::size_t> input_at;
-      for (std::size_t i = 0; i < primals.size(); ++i) {
-        if (may_forward[i]) input_at[identity(primals[i])] = i;
-      }
-      Arrays out = lin.out;
-      for (const Array& r : lin.residuals) {
-        const auto it = input_at.find(identity(r));
-        if (it != input_at.end()) {
-          result.forwarded.emplace_back(it->second);
-          continue;
-        }
-        result.forwarded.emplace_back();
-        out.push_back(r);
-        ++result.extra_outputs;
-      }
       result.linear = as_body(lin.linear);
       result.nonzero = lin.nonzero;
-      return out;
+      lin.out.insert(lin.out.end(), lin.residuals.begin(), lin.residuals.end());
+      return lin.out;
     };
     Traced traced =
         trace(body, p.in_types(), {.transform = "linearize", .name = p.name, .body = true});
-    DceProgram live = dce(*traced.program, std::vector<bool>(traced.program->out.size(), true));
+    const std::size_t consts = traced.consts.size();
+    std::vector<bool> inputs(consts, false);
+    inputs.insert(inputs.end(), may_forward.begin(), may_forward.end());
+    const Forwarded kept =
+        forward_outputs(*traced.program, {p.out.size(), Forwarding::never, false, inputs});
+    for (std::size_t k = p.out.size(); k < kept.from.size(); ++k) {
+      const OutputSource& from = kept.from[k];
+      result.forwarded.push_back(from.is_input() ? std::optional(from.index - consts)
+                                                 : std::nullopt);
+    }
+    result.extra_outputs = kept.program->out.size() - p.out.size();
+    DceProgram live = dce(*kept.program, std::vector<bool>(kept.program->out.size(), true));
     result.known = std::make_shared<const Program>(std::move(live.program));
     result.consts = std::move(traced.consts);
     return result;

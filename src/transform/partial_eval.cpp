@@ -4,11 +4,12 @@
 #include "ops/device_put.h"
 #include "ops/records.h"
 #include "program/check.h"
+#include "program/effects.h"
 #include "transform/closure_order.h"
 #include "transform/dce.h"
+#include "transform/rewrite.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace reprise {
 
@@ -38,6 +39,12 @@ Split::Split(const Program& p, const std::vector<bool>& unknown_in,
     const OutputNames& further = names_[at(e.out[0])];
     labels.insert(labels.end(), further.begin(), further.end());
   }
+}
+
+Split Split::invariant(const Program& p, const std::vector<bool>& varying_in) {
+  Split s(p, varying_in, varying_in, {}, SplitMode::once);
+  s.is_invariant_ = true;
+  return s;
 }
 
 Var Split::fresh(const Type& t) {
@@ -87,12 +94,14 @@ OutputNames Split::names_of(const Equation& e) const {
   return all;
 }
 
+void Split::stage(const Equation& e) {
+  add_staged(e);
+  for (Var v : e.out) set(v, true, true);
+}
+
 void Split::split_plain(const Equation& e) {
-  if (std::any_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_unknown(a); })) {
-    add_staged(e);
-    for (Var v : e.out) set(v, true, true);
-    return;
-  }
+  if (std::any_of(e.in.begin(), e.in.end(), [&](const Atom& a) { return is_unknown(a); }))
+    return stage(e);
   add_known(e);
   const SplitDecision decision = mode_ == SplitMode::once || e.prim->effect.is_once
                                      ? SplitDecision(Keep{})
@@ -128,36 +137,40 @@ void Split::repeat_effect(const Equation& e, const SplitDecision& decision) {
   if (!e.prim->effect.is_once && (has_all || !is_saved)) add_staged(e);
 }
 
+void Split::split_equation(Equation e) {
+  for (Atom& a : e.in) a = resolved(a);
+  if (is_invariant_ && effect_of(e).is_any()) {
+    stage(e);
+  } else if (e.prim->partial_eval) {
+    e.prim->partial_eval(e, *this);
+  } else {
+    split_plain(e);
+  }
+}
+
 void Split::run() {
-  for (const Equation& original : p_.eqns) {
+  for (const Equation& e : p_.eqns) {
     count_work();
-    Equation e = original;
-    for (Atom& a : e.in) a = resolved(a);
-    if (e.prim->partial_eval) {
-      e.prim->partial_eval(e, *this);
-    } else {
-      split_plain(e);
-    }
+    split_equation(e);
   }
 }
 
 std::vector<Atom> Split::splice_known(const Program& p, const std::vector<Atom>& args) {
-  std::vector<Atom> now(p.types.size());
-  auto read = [&](const Atom& a) { return a.is_var() ? now[at(a.var)] : a; };
-  for (std::size_t i = 0; i < p.in.size(); ++i) now[at(p.in[i])] = args[i];
-  for (const Equation& inner : p.eqns) {
-    Equation copy = inner;
-    for (Atom& a : copy.in) a = read(a);
-    for (Var& v : copy.out) {
-      const Var renamed = fresh(p.type(v));
-      now[at(v)] = Atom::of(renamed);
-      v = renamed;
-    }
-    add_known(std::move(copy));
-  }
-  std::vector<Atom> out;
-  for (const Atom& a : p.out) out.push_back(read(a));
-  return out;
+  return splice(p, args, [&](Equation e) {
+    std::vector<Atom> out = rename_results(e, p, [&](const Type& t) { return fresh(t); });
+    add_known(std::move(e));
+    return out;
+  });
+}
+
+void Split::split_opened(const Equation& call, const Program& body) {
+  const std::vector<Atom> out = splice(body, call.in, [&](Equation e) {
+    std::vector<Atom> results = rename_results(e, body, [&](const Type& t) { return fresh(t); });
+    split_equation(std::move(e));
+    for (Atom& a : results) a = resolved(a);
+    return results;
+  });
+  for (std::size_t k = 0; k < call.out.size(); ++k) alias(call.out[k], out[k]);
 }
 
 // What is evaluated now closes the rest over its values: they are listed as such a rest lists them.
@@ -192,7 +205,7 @@ PolicySplit Split::finish(const SplitOutputs& outputs) {
   }
   staged.eqns = std::move(staged_);
   staged.types = types_;
-  if (mode_ == SplitMode::once) sort_residuals(staged);
+  if (mode_ == SplitMode::once && !is_invariant_) sort_residuals(staged);
   staged.in = residuals_;
   for (std::size_t i = 0; i < p_.in.size(); ++i) {
     if (!unknown_in_[i]) known.in.push_back(p_.in[i]);
@@ -211,6 +224,13 @@ PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
                   const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
                   const SplitOutputs& outputs) {
   Split s(p, unknown_in, available_in, policy, mode);
+  s.run();
+  return s.finish(outputs);
+}
+
+PolicySplit split_invariant(const Program& p, const std::vector<bool>& varying_in,
+                            const SplitOutputs& outputs) {
+  Split s = Split::invariant(p, varying_in);
   s.run();
   return s.finish(outputs);
 }
@@ -237,112 +257,6 @@ void drop_known_outputs(PolicySplit& parts) {
   }
   parts.staged.out = std::move(unknown);
   parts.available_out = parts.unknown_out;
-}
-
-// ------------------------------------------------------------------------------------- call bodies
-namespace {
-
-struct SharedSplit {
-  PolicySplit split;
-  ProgramPtr known, staged;  // staged null: the body itself, split before by this policy
-  // Per residual: the operand or known output of the known call that it already is.
-  std::vector<std::optional<std::size_t>> from_input, from_output;
-};
-
-SharedSplit split_body(const Program& body, const std::vector<bool>& unknown,
-                       const std::vector<bool>& available, const Split& s, bool forward) {
-  SharedSplit result;
-  result.split = split(body, unknown, available, s.policy(), s.mode());
-  Program known = result.split.known;
-  const std::size_t outputs = known.out.size() - result.split.residuals;
-  result.from_input.resize(result.split.residuals);
-  result.from_output.resize(result.split.residuals);
-  if (forward) {
-    std::unordered_map<Var, std::size_t> input_at, output_at;
-    for (std::size_t i = 0; i < known.in.size(); ++i) input_at[known.in[i]] = i;
-    for (std::size_t k = 0; k < outputs; ++k) {
-      if (known.out[k].is_var()) output_at[known.out[k].var] = k;
-    }
-    std::vector<Atom> out(known.out.begin(),
-                          known.out.begin() + static_cast<std::ptrdiff_t>(outputs));
-    for (std::size_t r = 0; r < result.split.residuals; ++r) {
-      const Var v = known.out[outputs + r].var;
-      if (const auto o = output_at.find(v); o != output_at.end()) {
-        result.from_output[r] = o->second;
-      } else if (const auto i = input_at.find(v); i != input_at.end()) {
-        result.from_input[r] = i->second;
-      } else {
-        out.push_back(known.out[outputs + r]);
-      }
-    }
-    known.out = std::move(out);
-  }
-  result.known = std::make_shared<const Program>(std::move(known));
-  // What was staged before stays as it is: else each level of a nest would make all below it anew.
-  // Where something is known the parts are new, as JAX's are: sharing shows in printed programs.
-  const bool is_staged =
-      result.split.known.out.empty() && same_structure(result.split.staged, body);
-  if (!is_staged) result.staged = std::make_shared<const Program>(result.split.staged);
-  return result;
-}
-
-}  // namespace
-
-void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
-  const ProgramPtr& whole = e.params.get<ProgramPtr>(options.body);
-  const Program& body = *whole;
-  const std::vector<bool> unknown = s.unknown_mask(e.in), available = s.available_mask(e.in);
-  const auto make = [&] { return split_body(body, unknown, available, s, options.forward); };
-  const std::string key =
-      mask_key(s.mode() == SplitMode::once ? "once" : "split:" + s.policy().key, unknown) +
-      mask_key("/", available);
-  const bool shared = s.mode() == SplitMode::once || !s.policy().key.empty();
-  const auto parts =
-      shared ? derive<SharedSplit>(body, key, make) : std::make_shared<const SharedSplit>(make());
-
-  Equation known = e, staged = e;
-  known.params = e.params.with(options.body, parts->known);
-  staged.params = e.params.with(options.body, parts->staged ? parts->staged : whole);
-  if (options.adjust) options.adjust(unknown, available, known.params, staged.params);
-  known.in.clear();
-  known.out.clear();
-  staged.in.clear();
-  staged.out.clear();
-  for (std::size_t i = 0; i < e.in.size(); ++i) {
-    if (!unknown[i]) known.in.push_back(e.in[i]);
-  }
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    if (!parts->split.unknown_out[k]) known.out.push_back(e.out[k]);
-  }
-  std::vector<Var> fresh;
-  for (std::size_t r = 0; r < parts->split.residuals; ++r) {
-    Atom residual;
-    if (parts->from_output[r]) {
-      residual = Atom::of(known.out[*parts->from_output[r]]);
-    } else if (parts->from_input[r]) {
-      residual = known.in[*parts->from_input[r]];
-    } else {
-      const Var inner = parts->split.staged.in[r];
-      fresh.push_back(s.fresh(parts->split.staged.type(inner)));
-      residual = Atom::of(fresh.back());
-    }
-    staged.in.push_back(residual);
-  }
-  known.out.insert(known.out.end(), fresh.begin(), fresh.end());
-  for (std::size_t i = 0; i < e.in.size(); ++i) {
-    if (available[i]) staged.in.push_back(e.in[i]);
-  }
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    if (parts->split.available_out[k]) staged.out.push_back(e.out[k]);
-  }
-  s.add_known(std::move(known));
-  for (std::size_t k = 0; k < e.out.size(); ++k) {
-    s.set(e.out[k], parts->split.unknown_out[k], parts->split.available_out[k]);
-  }
-  for (const Atom& a : staged.in) {
-    if (!s.is_available(a)) s.save(a.var);
-  }
-  s.add_staged(std::move(staged));
 }
 
 std::shared_ptr<const Unzipped> unzip(const Program& p, const std::vector<bool>& is_linear) {

@@ -4,7 +4,9 @@
 //   p: (a1, a2) -> (b1, b2),  a2 unknown
 //     =>  known:  a1 -> (b1, residuals)      staged: (residuals, a1, a2) -> b2
 //
-// Every input is available to the staged part; it drops those it does not read.
+// Every input is available to the staged part; it drops those it does not read. This is the only
+// partial evaluator: what a loop computes before its first step is split off by it, too
+// (split_invariant).
 #pragma once
 
 #include "program/primitive.h"
@@ -53,10 +55,13 @@ class Split {
  public:
   Split(const Program& p, const std::vector<bool>& unknown_in,
         const std::vector<bool>& available_in, SplitPolicy policy, SplitMode mode);
+  static Split invariant(const Program& p, const std::vector<bool>& varying_in);
 
   const Program& from() const { return p_; }
   const SplitPolicy& policy() const { return policy_; }
   SplitMode mode() const { return mode_; }
+  bool is_by_policy() const { return mode_ == SplitMode::by_policy; }
+  bool is_invariant() const { return is_invariant_; }  // of split_invariant
   const Type& type(Var v) const { return types_[at(v)]; }
   std::vector<bool> unknown_mask(const std::vector<Atom>&) const;
   std::vector<bool> available_mask(const std::vector<Atom>&) const;
@@ -64,13 +69,16 @@ class Split {
   bool is_available(const Atom& a) const { return !a.is_var() || available_[at(a.var)]; }
   Var fresh(const Type& t);
   void add_known(Equation e) { known_.push_back(std::move(e)); }
-  void add_staged(Equation e);  // operands it lacks become residuals
+  void add_staged(Equation e);    // operands it lacks become residuals
+  void stage(const Equation& e);  // all of it, and its results are unknown
   void set(Var v, bool unknown, bool available);
   void save(Var v);
   void alias(Var v, const Atom& a) { alias_[at(v)] = a; }  // v is just another name of a
   void split_plain(const Equation& e);
   // Adds the equations of a program to the known side, its inputs standing for `args`; its outputs.
   std::vector<Atom> splice_known(const Program& p, const std::vector<Atom>& args);
+  // Splits the equations of a call's body in the place of the call.
+  void split_opened(const Equation& call, const Program& body);
   PolicySplit finish(const SplitOutputs& outputs);
   void run();
 
@@ -78,6 +86,7 @@ class Split {
   static std::size_t at(Var v) { return static_cast<std::size_t>(v); }
   Atom resolved(const Atom& a) const { return a.is_var() ? alias_[at(a.var)] : a; }
   OutputNames names_of(const Equation& e) const;
+  void split_equation(Equation e);
   void repeat_effect(const Equation& e, const SplitDecision& decision);
   void sort_residuals(Program& staged);
 
@@ -85,6 +94,7 @@ class Split {
   SplitPolicy policy_;
   std::vector<Type> types_;
   SplitMode mode_;
+  bool is_invariant_ = false;
   std::vector<bool> unknown_in_, available_in_, unknown_, available_;
   std::vector<Atom> alias_;
   std::vector<Equation> known_, staged_;
@@ -96,7 +106,13 @@ class Split {
 PolicySplit split(const Program& p, const std::vector<bool>& unknown_in,
                   const std::vector<bool>& available_in, const SplitPolicy& policy, SplitMode mode,
                   const SplitOutputs& outputs = {});
-// The same of a call's body, shared per (body, masks, policy): rules ask more than once, level for
+// What does not vary from step to step of a loop is known, what varies is staged, with the effects,
+// which happen at every step. As in JAX: calls of jit are split also when nothing in them is known
+// (which leaves an empty call on the known side), functions with a forward rule of their own are
+// opened, and residuals come in the order of their first use.
+PolicySplit split_invariant(const Program& p, const std::vector<bool>& varying_in,
+                            const SplitOutputs& outputs = {});
+// The same as split of a call's body, shared per (body, masks, policy): rules ask more than once, level for
 // level.
 std::shared_ptr<const PolicySplit> shared_split(const Program& body,
                                                 const std::vector<bool>& unknown_in,
@@ -106,17 +122,6 @@ std::shared_ptr<const PolicySplit> shared_split(const Program& body,
 // The staged part returns only what is unknown. A known output that is a literal is available, too:
 // the branches of a cond would differ in the number of their outputs.
 void drop_known_outputs(PolicySplit& parts);
-
-// Splits a call by splitting its body: the known call returns residuals, the staged one takes them.
-struct CallSplitOptions {
-  const char* body;  // the param that holds it
-  // A residual that is an operand or a result of the known call is not returned once more.
-  bool forward = false;
-  // Adjusts the params of both calls; given which operands are unknown and available.
-  void (*adjust)(const std::vector<bool>& unknown, const std::vector<bool>& available,
-                 Params& known, Params& staged) = nullptr;
-};
-void split_call(const Equation& e, Split& s, const CallSplitOptions& options);
 
 // Parts of a linear program that do not depend on its linear inputs, computed first.
 //   p: (a, linear b) -> c   =>   known: a -> residuals,   linear: (residuals, b) -> c

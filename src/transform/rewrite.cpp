@@ -8,6 +8,33 @@
 
 namespace reprise {
 
+std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args,
+                         const AddEquation& add) {
+  std::vector<Atom> now(body.types.size());
+  auto read = [&](const Atom& a) { return a.is_var() ? now[static_cast<std::size_t>(a.var)] : a; };
+  for (std::size_t i = 0; i < body.in.size(); ++i)
+    now[static_cast<std::size_t>(body.in[i])] = args[i];
+  for (const Equation& e : body.eqns) {
+    Equation copy = e;
+    for (Atom& a : copy.in) a = read(a);
+    const std::vector<Atom> out = add(std::move(copy));
+    for (std::size_t k = 0; k < e.out.size(); ++k) now[static_cast<std::size_t>(e.out[k])] = out[k];
+  }
+  std::vector<Atom> out;
+  for (const Atom& a : body.out) out.push_back(read(a));
+  return out;
+}
+
+std::vector<Atom> rename_results(Equation& e, const Program& body,
+                                 const std::function<Var(const Type&)>& fresh) {
+  std::vector<Atom> out;
+  for (Var& v : e.out) {
+    v = fresh(body.type(v));
+    out.push_back(Atom::of(v));
+  }
+  return out;
+}
+
 Rewriter::Rewriter(const Program& p) : from_(p) {
   program_.types = p.types;
   program_.in = p.in;
@@ -31,26 +58,12 @@ std::vector<Atom> Rewriter::read_all(const std::vector<Atom>& atoms) const {
 Var Rewriter::fresh(const Type& t) { return program_.fresh(t); }
 
 std::vector<Atom> Rewriter::splice(const Program& body, const std::vector<Atom>& args, Phase call) {
-  std::vector<Atom> inner(body.types.size());
-  auto read_inner = [&](const Atom& a) {
-    return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a;
-  };
-  for (std::size_t i = 0; i < body.in.size(); ++i)
-    inner[static_cast<std::size_t>(body.in[i])] = args[i];
-  for (const Equation& e : body.eqns) {
-    Equation copy = e;
-    copy.phase = inside(call, e.phase);
-    for (Atom& a : copy.in) a = read_inner(a);
-    for (Var& v : copy.out) {
-      const Var fresh = program_.fresh(body.type(v));
-      inner[static_cast<std::size_t>(v)] = Atom::of(fresh);
-      v = fresh;
-    }
-    program_.eqns.push_back(std::move(copy));
-  }
-  std::vector<Atom> out;
-  for (const Atom& a : body.out) out.push_back(read_inner(a));
-  return out;
+  return reprise::splice(body, args, [&](Equation e) {
+    e.phase = inside(call, e.phase);
+    std::vector<Atom> out = rename_results(e, body, [&](const Type& t) { return fresh(t); });
+    append(std::move(e));
+    return out;
+  });
 }
 
 Program Rewriter::finish() {
@@ -102,36 +115,19 @@ class Opener {
   std::optional<std::vector<Atom>> opened(Equation& e) {
     count_work();
     if (const char* body = how_.opened(e))
-      return splice(*e.params.get<ProgramPtr>(body), e.in, e.phase);
+      return opened_body(*e.params.get<ProgramPtr>(body), e.in, e.phase);
     e.params = map_programs(e.params, how_.pass, how_.pass_itself);
     return std::nullopt;
   }
-  std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args, Phase call) {
-    std::vector<Atom> inner(body.types.size());
-    auto read = [&](const Atom& a) {
-      return a.is_var() ? inner[static_cast<std::size_t>(a.var)] : a;
-    };
-    for (std::size_t i = 0; i < body.in.size(); ++i)
-      inner[static_cast<std::size_t>(body.in[i])] = args[i];
-    for (const Equation& e : body.eqns) {
-      Equation copy = e;
-      copy.phase = inside(call, e.phase);
-      for (Atom& a : copy.in) a = read(a);
-      if (const auto out = opened(copy)) {
-        for (std::size_t k = 0; k < e.out.size(); ++k)
-          inner[static_cast<std::size_t>(e.out[k])] = (*out)[k];
-        continue;
-      }
-      for (Var& v : copy.out) {
-        const Var fresh = rewrite_.fresh(body.type(v));
-        inner[static_cast<std::size_t>(v)] = Atom::of(fresh);
-        v = fresh;
-      }
-      rewrite_.append(std::move(copy));
-    }
-    std::vector<Atom> out;
-    for (const Atom& a : body.out) out.push_back(read(a));
-    return out;
+  std::vector<Atom> opened_body(const Program& body, const std::vector<Atom>& args, Phase call) {
+    return splice(body, args, [&](Equation e) {
+      e.phase = inside(call, e.phase);
+      if (auto out = opened(e)) return *std::move(out);
+      std::vector<Atom> out =
+          rename_results(e, body, [&](const Type& t) { return rewrite_.fresh(t); });
+      rewrite_.append(std::move(e));
+      return out;
+    });
   }
 
   const Program& p_;

@@ -4,7 +4,19 @@
 #include "program/primitive.h"
 #include "program/trace.h"
 
+#include <functional>
+
 namespace reprise {
+
+// Reads the equations of a body in the place of its call, whose operands `args` stand for the
+// body's inputs; its outputs there. `add` is given each equation with operands of the caller and
+// results that are still the body's, and answers what stands for those.
+using AddEquation = std::function<std::vector<Atom>(Equation)>;
+std::vector<Atom> splice(const Program& body, const std::vector<Atom>& args,
+                         const AddEquation& add);
+// Gives an equation of `body` results that are new variables of the caller.
+std::vector<Atom> rename_results(Equation& e, const Program& body,
+                                 const std::function<Var(const Type&)>& fresh);
 
 class Rewriter {
  public:
