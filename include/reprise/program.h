@@ -42,6 +42,8 @@ namespace detail {
 // A number of its own for each function that is being traced: the innermost one on this thread, 0
 // when there is none.
 std::uint64_t current_trace();
+// Handles of one value: the same elements, or the same variable.
+bool is_same_value(const Array& a, const Array& b);
 Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args);
 Arrays trace_to_shapes(const Callee& f, const Arrays& args);
 

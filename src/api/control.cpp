@@ -219,7 +219,7 @@ Array scalar_row(const Array& stacked) {
   Type t = stacked.type();
   if (t.shape.empty()) fail<TypeError>("scan: scanned arrays need a leading axis, got ", t);
   t.shape.erase(t.shape.begin());
-  return make_traced(std::move(t), {});  // replaced before the body sees it
+  return make_abstract(std::move(t));  // replaced before the body sees it
 }
 
 Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions& options) {

@@ -63,7 +63,7 @@ Jaxpr trace_to_jaxpr(const Callee& f, const Arrays& args) {
   return {std::move(t.program), std::move(t.consts)};
 }
 
-Array abstract_array(const Type& type) { return make_traced(type, {}); }
+Array abstract_array(const Type& type) { return make_abstract(type); }
 
 Arrays trace_to_shapes(const Callee& f, const Arrays& args) {
   const AtUser at(f.at);

@@ -13,8 +13,18 @@ namespace reprise {
 
 using Var = std::int32_t;  // index of a variable in its program
 
+// Numbers of traced values: whoever makes variables knows them, or why there are none.
+class TracedValues {
+ public:
+  virtual Array concrete(const Array& traced, const char* what) const = 0;
+
+ protected:
+  ~TracedValues() = default;
+};
+
 // A variable of a program being traced. Trace ids are never reused.
 struct TracedVar {
+  const TracedValues* values;
   std::uint64_t trace = 0;
   Var var = -1;
   std::uint64_t thread = 0;
@@ -120,9 +130,6 @@ Array make_number(const Literal&);                  // a literal that stays a li
 Array with_type(const Array& concrete, Type type);  // same elements, other type of equal size
 Array full_array(Type type, const Literal& value);
 
-// Numbers of a traced value: set by program/trace.cpp, which knows the recorded program.
-using ConcreteValue = Array (*)(const Array& traced, const char* what);
-extern ConcreteValue concrete_value_of_traced;
 Array concrete(const Array& a, const char* what);  // itself when concrete
 
 }  // namespace reprise

@@ -10,7 +10,6 @@
 
 namespace reprise {
 
-ConcreteValue concrete_value_of_traced = nullptr;
 
 const ArrayData& ArrayAccess::data(const Array& a) {
   if (!a.data_) {
@@ -167,7 +166,7 @@ Array full_array(Type type, const Literal& value) {
 
 Array concrete(const Array& a, const char* what) {
   if (!is_traced(a)) return a;
-  return concrete_value_of_traced(a, what);
+  return content(a).traced()->values->concrete(a, what);
 }
 
 // ---------------------------------------------------------------------------------- from numbers

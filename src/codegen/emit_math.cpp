@@ -14,11 +14,9 @@ namespace {
 using V = llvm::Value*;
 using Values = std::vector<V>;
 
-llvm::Function* declare(const Emission& m, const std::string& name, llvm::Type* result,
-                        llvm::ArrayRef<llvm::Type*> arguments) {
+llvm::Function* declare(const Emission& m, const std::string& name, llvm::FunctionType* type) {
   llvm::Module& module = *m.b.GetInsertBlock()->getModule();
   if (llvm::Function* known = module.getFunction(name)) return known;
-  auto* const type = llvm::FunctionType::get(result, arguments, /*isVarArg=*/false);
   auto* const function =
       llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
   function->setDoesNotThrow();
@@ -59,7 +57,8 @@ V call_libmvec(const Emission& m, std::string_view name, Dtype d, std::span<cons
   auto* const type = llvm::FixedVectorType::get(m.op.element_type(d), width);
   const llvm::SmallVector<llvm::Type*, 2> arguments(x.size(), type);
   llvm::Function* const function =
-      declare(m, libmvec_symbol(name, d, x.size(), m.target.vector_bytes), type, arguments);
+      declare(m, libmvec_symbol(name, d, x.size(), m.target.vector_bytes),
+              llvm::FunctionType::get(type, arguments, /*isVarArg=*/false));
   function->setCallingConv(libmvec_convention);
   function->setDoesNotAccessMemory();
   function->setWillReturn();
@@ -72,6 +71,31 @@ V call_libmvec(const Emission& m, std::string_view name, Dtype d, std::span<cons
     parts.push_back(call);
   }
   return joined(m, parts, width);
+}
+
+bool is_vector_function(const Emission& m, std::string_view name, Dtype d, std::size_t arity) {
+  return m.target.libmvec && is_in_libmvec(libmvec_symbol(name, d, arity, m.target.vector_bytes));
+}
+
+// Calls void f(const T* x, ..., T* y, int64 lanes), by way of the stack.
+template <class FunctionOf>
+V over_lanes(const Emission& m, std::span<const V> x, const FunctionOf& function_of) {
+  llvm::BasicBlock& entry = m.b.GetInsertBlock()->getParent()->getEntryBlock();
+  llvm::IRBuilder<> at_entry(&entry, entry.begin());  // a slot in a loop would grow the stack
+  llvm::SmallVector<llvm::Type*, 4> types;
+  Values arguments;
+  for (const V operand : x) {
+    const V slot = at_entry.CreateAlloca(operand->getType());
+    m.b.CreateStore(operand, slot);
+    arguments.push_back(slot);
+  }
+  const V result = arguments[0];
+  arguments.push_back(result);
+  arguments.push_back(m.b.getInt64(m.lanes));
+  for (const V a : arguments) types.push_back(a->getType());
+  m.b.CreateCall(function_of(llvm::FunctionType::get(m.b.getVoidTy(), types, /*isVarArg=*/false)),
+                 arguments);
+  return m.b.CreateLoad(x[0]->getType(), result);
 }
 
 template <Name name>
@@ -104,8 +128,7 @@ V tanh(const Emission& m) {
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
 V erf_inv(const Emission& m) {
-  return in_place(m) ? erf_inv_in_place(m)
-                     : call_lanes(m, "erf_inv", compute_dtype(m.dtype()), m.x);
+  return in_place(m) ? erf_inv_in_place(m) : function_of_record(m);
 }
 
 V pow(const Emission& m) {  // a floating base may have an integer exponent
@@ -118,53 +141,35 @@ V pow(const Emission& m) {  // a floating base may have an integer exponent
 llvm::Value* call_function(const Emission& m, std::string_view name,
                            std::span<llvm::Value* const> x) {
   const Dtype d = compute_dtype(m.dtype());
-  return m.target.libmvec ? call_libmvec(m, name, d, x) : call_lanes(m, name, d, x);
+  return is_vector_function(m, name, d, x.size()) ? call_libmvec(m, name, d, x)
+                                                  : call_lanes(m, name, d, x);
 }
 
 llvm::Value* call_lanes(const Emission& m, std::string_view name, Dtype d,
                         std::span<llvm::Value* const> x) {
-  llvm::BasicBlock& entry = m.b.GetInsertBlock()->getParent()->getEntryBlock();
-  llvm::IRBuilder<> at_entry(&entry, entry.begin());  // a slot in a loop would grow the stack
-  llvm::SmallVector<llvm::Type*, 4> types;
-  Values arguments;
-  for (const V operand : x) {
-    const V slot = at_entry.CreateAlloca(operand->getType());
-    m.b.CreateStore(operand, slot);
-    arguments.push_back(slot);
-  }
-  const V result = arguments[0];
-  arguments.push_back(result);
-  arguments.push_back(m.b.getInt64(m.lanes));
-  for (const V a : arguments) types.push_back(a->getType());
-  m.b.CreateCall(declare(m, lane_symbol(name, d), m.b.getVoidTy(), types), arguments);
-  return m.b.CreateLoad(x[0]->getType(), result);
+  return over_lanes(m, x, [&](llvm::FunctionType* type) {
+    return llvm::FunctionCallee(declare(m, lane_symbol(name, d), type));
+  });
+}
+
+llvm::Value* function_of_record(const Emission& m) {
+  const Dtype d = compute_dtype(m.dtype());
+  const Primitive& prim = *m.eqn.prim;
+  if (is_vector_function(m, prim.name, d, 1)) return call_libmvec(m, prim.name, d, m.x);
+  const auto address = d == Dtype::f64 ? reinterpret_cast<std::uintptr_t>(prim.lanes->f64)
+                                       : reinterpret_cast<std::uintptr_t>(prim.lanes->f32);
+  return over_lanes(m, m.x, [&](llvm::FunctionType* type) {
+    const V pointer = m.b.CreateIntToPtr(m.b.getInt64(address), m.b.getPtrTy());
+    return llvm::FunctionCallee(type, pointer);
+  });
 }
 
 std::span<const RuleRow> math_rules() {
-  static constexpr RuleRow rows[] = {{&exp_p, exp},
-                                     {&exp2_p, function<"exp2">},
-                                     {&log_p, function<"log">},
-                                     {&log1p_p, function<"log1p">},
-                                     {&expm1_p, function<"expm1">},
-                                     {&sin_p, sin},
-                                     {&cos_p, cos},
-                                     {&tan_p, function<"tan">},
-                                     {&asin_p, function<"asin">},
-                                     {&acos_p, function<"acos">},
-                                     {&atan_p, function<"atan">},
-                                     {&sinh_p, function<"sinh">},
-                                     {&cosh_p, function<"cosh">},
-                                     {&tanh_p, tanh},
-                                     {&asinh_p, function<"asinh">},
-                                     {&acosh_p, function<"acosh">},
-                                     {&atanh_p, function<"atanh">},
-                                     {&cbrt_p, function<"cbrt">},
-                                     {&erf_p, function<"erf">},
-                                     {&erfc_p, function<"erfc">},
-                                     {&erf_inv_p, erf_inv},
-                                     {&logistic_p, logistic},
-                                     {&pow_p, pow},
-                                     {&atan2_p, function<"atan2">}};
+  // Others are called by their records.
+  static constexpr RuleRow rows[] = {{&exp_p, exp},           {&sin_p, sin},
+                                     {&cos_p, cos},           {&tanh_p, tanh},
+                                     {&erf_inv_p, erf_inv},   {&logistic_p, logistic},
+                                     {&pow_p, pow},           {&atan2_p, function<"atan2">}};
   return rows;
 }
 

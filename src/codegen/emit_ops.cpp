@@ -90,7 +90,7 @@ V rounded_to_f16(llvm::IRBuilderBase& b, V value) {
   return b.CreateBitCast(b.CreateOr(r, sign), value->getType());
 }
 
-const RuleRow& rule_of(const Primitive& prim) {
+const RuleRow* row_of(const Primitive& prim) {
   static const auto& rules = *[] {
     auto& all = *new std::unordered_map<const Primitive*, RuleRow>;
     for (const auto& family : {arithmetic_rules(), integer_rules(), choice_rules(), convert_rules(),
@@ -100,11 +100,20 @@ const RuleRow& rule_of(const Primitive& prim) {
     return &all;
   }();
   const auto found = rules.find(&prim);
-  REPRISE_INVARIANT(found != rules.end());
-  return found->second;
+  return found == rules.end() ? nullptr : &found->second;
+}
+
+RuleRow rule_of(const Primitive& prim) {
+  if (const RuleRow* row = row_of(prim)) return *row;
+  REPRISE_INVARIANT(prim.lanes != nullptr);
+  return {&prim, function_of_record};
 }
 
 }  // namespace
+
+bool has_vector_code(const Primitive& prim) {
+  return prim.lanes != nullptr || row_of(prim) != nullptr;
+}
 
 OpEmitter::OpEmitter(llvm::IRBuilderBase& builder, unsigned lanes, const VectorTarget& target)
     : b_(builder), lanes_(lanes), target_(target) {}
@@ -163,7 +172,7 @@ llvm::Value* OpEmitter::emit(const Equation& e, std::span<llvm::Value* const> op
                              std::span<const Type> in, const Type& out) {
   const llvm::IRBuilderBase::FastMathFlagGuard guard(b_);
   b_.clearFastMathFlags();
-  const RuleRow& row = rule_of(*e.prim);
+  const RuleRow row = rule_of(*e.prim);
   const Emission m{*this, b_, target_, lanes_, e, operands, in, out.dtype};
   return codegen::rounded(m, row.rule(m), row.rounding);
 }

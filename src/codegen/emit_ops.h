@@ -44,6 +44,9 @@ struct VectorTarget {
   bool fma = true;             // multiplies and adds in one instruction
 };
 
+// An elementwise primitive has code: a row in one of the tables, or lanes in its record.
+bool has_vector_code(const Primitive&);
+
 class OpEmitter {
  public:
   // Code goes to the builder's insertion point, which may end up in a new block. `lanes`: a power
@@ -59,7 +62,7 @@ class OpEmitter {
   // A float vector to the nearest half-precision numbers; values of other dtypes are unchanged.
   llvm::Value* rounded(llvm::Value* value, Dtype d);
 
-  // Needs plan::has_vector_code(e, in, out).
+  // Needs has_vector_code(*e.prim) and plan::has_vector_code(e, in, out).
   llvm::Value* emit(const Equation& e, std::span<llvm::Value* const> operands,
                     std::span<const Type> in, const Type& out);
 

@@ -64,6 +64,9 @@ llvm::Value* converted(const Emission&, llvm::Value* x, Dtype from, Dtype to);
 // A function of libm, by the vector where the target has libmvec (emit_math.cpp).
 llvm::Value* call_function(const Emission&, std::string_view name, std::span<llvm::Value* const> x);
 
+// The function that a record with lanes stands for, likewise: the rule of those without a row.
+llvm::Value* function_of_record(const Emission&);
+
 // f32, or halves computed in it; the target multiplies and adds at once. May end in another block
 // (emit_trig.cpp).
 llvm::Value* sin_in_place(const Emission&);

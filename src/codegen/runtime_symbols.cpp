@@ -1,11 +1,12 @@
 #include "codegen/runtime_symbols.h"
 
-#include "ops/erf_inv.h"
+#include "ops/records.h"
 #include "reprise/errors.h"
 
 #include <dlfcn.h>
 
 #include <cmath>
+#include <unordered_set>
 
 namespace reprise::codegen {
 namespace {
@@ -18,17 +19,9 @@ template <class T>
 using Binary = T (*)(T, T);
 
 // ------------------------------------------------------------------------------------ lane by lane
-template <class T, Unary<T> f>
-void lanes(const T* x, T* y, std::int64_t n) noexcept {
-  for (std::int64_t i = 0; i < n; ++i) y[i] = f(x[i]);
-}
 template <class T, Binary<T> f>
 void lanes(const T* a, const T* b, T* y, std::int64_t n) noexcept {
   for (std::int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
-}
-template <class T, Unary<T> f>
-void* unary() {
-  return reinterpret_cast<void*>(static_cast<void (*)(const T*, T*, std::int64_t)>(lanes<T, f>));
 }
 template <class T, Binary<T> f>
 void* binary() {
@@ -54,47 +47,28 @@ T integer_power(T base, T exponent) {
   return static_cast<T>(result);
 }
 
-struct LaneFunction {
-  const char* name;
-  void* address;
-};
-template <class T>
-std::vector<LaneFunction> lane_functions() {  // of floating numbers
-  return {{"exp", unary<T, std::exp>()},        {"exp2", unary<T, std::exp2>()},
-          {"log", unary<T, std::log>()},        {"log1p", unary<T, std::log1p>()},
-          {"expm1", unary<T, std::expm1>()},    {"sin", unary<T, std::sin>()},
-          {"cos", unary<T, std::cos>()},        {"tan", unary<T, std::tan>()},
-          {"asin", unary<T, std::asin>()},      {"acos", unary<T, std::acos>()},
-          {"atan", unary<T, std::atan>()},      {"sinh", unary<T, std::sinh>()},
-          {"cosh", unary<T, std::cosh>()},      {"tanh", unary<T, std::tanh>()},
-          {"asinh", unary<T, std::asinh>()},    {"acosh", unary<T, std::acosh>()},
-          {"atanh", unary<T, std::atanh>()},    {"cbrt", unary<T, std::cbrt>()},
-          {"erf", unary<T, std::erf>()},        {"erfc", unary<T, std::erfc>()},
-          {"erf_inv", unary<T, inverse_erf>()}, {"pow", binary<T, std::pow>()},
-          {"atan2", binary<T, std::atan2>()},   {"fmod", binary<T, std::fmod>()}};
-}
-
 template <class T>
 void add_lane_functions(Symbols& all) {
+  const auto add = [&](const char* name, void* address) {
+    all.emplace_back(lane_symbol(name, dtype_of<T>()), address);
+  };
   if constexpr (std::is_floating_point_v<T>) {
-    for (const auto& [name, address] : lane_functions<T>()) {
-      all.emplace_back(lane_symbol(name, dtype_of<T>()), address);
+    for (const Primitive* p : basic_primitives()) {
+      if (p->lanes == nullptr) continue;
+      if constexpr (std::is_same_v<T, float>)
+        add(p->name, reinterpret_cast<void*>(p->lanes->f32));
+      else
+        add(p->name, reinterpret_cast<void*>(p->lanes->f64));
     }
+    add("pow", binary<T, std::pow>());
+    add("atan2", binary<T, std::atan2>());
+    add("fmod", binary<T, std::fmod>());
   } else {
-    all.emplace_back(lane_symbol("pow", dtype_of<T>()), binary<T, integer_power<T>>());
+    add("pow", binary<T, integer_power<T>>());
   }
 }
 
 // ---------------------------------------------------------------------------------------- libmvec
-struct VectorFunction {
-  const char* name;
-  std::size_t arity = 1;
-};
-constexpr VectorFunction vector_functions[] = {
-    {"exp"},   {"exp2"}, {"log"},  {"log1p"}, {"expm1"},  {"sin"},     {"cos"},   {"tan"},
-    {"asin"},  {"acos"}, {"atan"}, {"sinh"},  {"cosh"},   {"tanh"},    {"asinh"}, {"acosh"},
-    {"atanh"}, {"cbrt"}, {"erf"},  {"erfc"},  {"pow", 2}, {"atan2", 2}};
-
 // Its vectors have one size on arm64, and every set of instructions has its own on x86-64.
 #if defined(__aarch64__)
 constexpr unsigned libmvec_bytes[] = {16};
@@ -102,21 +76,24 @@ constexpr unsigned libmvec_bytes[] = {16};
 constexpr unsigned libmvec_bytes[] = {16, 32, 64};
 #endif
 
-// Empty unless all are there.
+// Of every function that a record or a rule may call, those that are there.
 Symbols libmvec_symbols() {
   Symbols all;
   void* const library = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);  // kept for the process
   if (library == nullptr) return all;
-  for (const VectorFunction& f : vector_functions) {
+  const auto add = [&](const char* function, std::size_t arity) {
     for (Dtype d : {Dtype::f32, Dtype::f64}) {
       for (unsigned bytes : libmvec_bytes) {
-        std::string name = libmvec_symbol(f.name, d, f.arity, bytes);
-        void* const address = dlsym(library, name.c_str());
-        if (address == nullptr) return {};
-        all.emplace_back(std::move(name), address);
+        std::string name = libmvec_symbol(function, d, arity, bytes);
+        if (void* const address = dlsym(library, name.c_str())) all.emplace_back(name, address);
       }
     }
+  };
+  for (const Primitive* p : basic_primitives()) {
+    if (p->lanes != nullptr) add(p->name, 1);
   }
+  add("pow", 2);
+  add("atan2", 2);
   return all;
 }
 const Symbols& libmvec() {
@@ -141,6 +118,15 @@ void add_compiler_functions(Symbols& all) {
 }  // namespace
 
 bool has_libmvec() { return !libmvec().empty(); }
+
+bool is_in_libmvec(const std::string& symbol) {
+  static const auto& names = *[] {
+    auto& all = *new std::unordered_set<std::string>;
+    for (const auto& [name, address] : libmvec()) all.insert(name);
+    return &all;
+  }();
+  return names.contains(symbol);
+}
 
 std::string libmvec_symbol(std::string_view function, Dtype d, std::size_t arity,
                            unsigned vector_bytes) {

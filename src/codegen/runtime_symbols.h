@@ -10,8 +10,9 @@
 
 namespace reprise::codegen {
 
-// glibc's libmvec is present with all functions that are used (glibc 2.35 or later, on arm64 2.40).
+// glibc's libmvec is present. It has all functions that are used from glibc 2.35 on, on arm64 2.40.
 bool has_libmvec();
+bool is_in_libmvec(const std::string& symbol);
 
 // The libmvec function of a full register: ("tanh", f32, 1, 64) gives "_ZGVeN16v_tanhf".
 std::string libmvec_symbol(std::string_view function, Dtype, std::size_t arity,

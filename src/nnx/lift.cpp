@@ -8,9 +8,8 @@
 namespace reprise::nnx::detail {
 namespace {
 
-// Arrays share their content; the type is a part of it.
 bool same_array(const Array& a, const Array& b) {
-  return a.defined() && b.defined() && &a.type() == &b.type();
+  return a.defined() && b.defined() && reprise::detail::is_same_value(a, b);
 }
 
 }  // namespace

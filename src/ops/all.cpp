@@ -5,11 +5,11 @@ namespace reprise {
 
 std::span<const Primitive* const> basic_primitives() {
   // clang-format off
+#define REPRISE_LIST_RECORD(name) &name##_p,
   static constexpr const Primitive* all[] = {  // a family per paragraph, as in records.h
-      &neg_p, &sign_p, &abs_p, &floor_p, &ceil_p, &round_p, &exp_p, &exp2_p, &log_p, &log1p_p,
-      &expm1_p, &sin_p, &cos_p, &tan_p, &asin_p, &acos_p, &atan_p, &sinh_p, &cosh_p, &tanh_p,
-      &asinh_p, &acosh_p, &atanh_p, &logistic_p, &sqrt_p, &rsqrt_p, &cbrt_p, &square_p,
-      &integer_pow_p, &erf_p, &erfc_p, &erf_inv_p, &is_finite_p, &not_p, &log2_p,
+      &neg_p, &sign_p, &abs_p, &floor_p, &ceil_p, &round_p,
+      REPRISE_FLOATING_FUNCTIONS(REPRISE_LIST_RECORD)
+      &square_p, &integer_pow_p, &is_finite_p, &not_p, &log2_p,
       &one_minus_square_p, &population_count_p, &clz_p,
       &lgamma_p, &digamma_p, &polygamma_p, &zeta_p, &igamma_p, &igammac_p, &igamma_grad_a_p,
       &random_gamma_grad_p, &regularized_incomplete_beta_p, &bessel_i0e_p, &bessel_i1e_p,
@@ -37,6 +37,7 @@ std::span<const Primitive* const> basic_primitives() {
       &dot_general_p,
       &conv_general_dilated_p,
       &name_p, &device_put_p, &debug_print_p};
+#undef REPRISE_LIST_RECORD
   // clang-format on
   return all;
 }

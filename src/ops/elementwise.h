@@ -104,6 +104,20 @@ Arrays eval_unary(const Arrays& x, const Params&, const Types& out) {
   return {std::move(result).finish()};
 }
 
+template <class T, auto scalar>
+void apply_lanes(const T* x, T* y, std::int64_t n) noexcept {
+  for (std::int64_t i = 0; i < n; ++i) y[i] = static_cast<T>(scalar(x[i]));
+}
+template <auto scalar>
+inline constexpr LaneCode lane_code{apply_lanes<float, scalar>, apply_lanes<double, scalar>};
+template <Domain domain, auto scalar>
+constexpr const LaneCode* lanes_of() {
+  if constexpr (domain == Domain::floating)
+    return &lane_code<scalar>;
+  else
+    return nullptr;
+}
+
 // `on_elements`: the scalar code takes halves as they are, not as float.
 template <Domain domain, auto scalar, bool on_elements = false>
 Arrays eval_binary(const Arrays& x, const Params&, const Types& out) {
@@ -172,7 +186,8 @@ inline constexpr Primitive unary{.name = name.text,
                                  .tangent = elementwise::tangent_unary<tangent>,
                                  .batch = elementwise::batch,
                                  .param_rules = accuracy_rules,
-                                 .arity = 1};
+                                 .arity = 1,
+                                 .lanes = elementwise::lanes_of<domain, scalar>()};
 template <Name name, Domain domain, auto d0, auto d1, auto scalar>
 inline constexpr Primitive binary{.name = name.text,
                                   .kind = Kind::elementwise,

@@ -24,3 +24,9 @@ Array pad_in_rule(const Array& x, const Array& value, const std::vector<PadDimen
 Ints iota_ints(std::int64_t n);  // 0, 1, ..., n-1
 
 }  // namespace reprise::lax
+
+namespace reprise {
+
+Tangent add_tangents(const Tangent& a, const Tangent& b);  // add_any, or the one that is not zero
+
+}  // namespace reprise

@@ -7,11 +7,19 @@
 
 namespace reprise {
 
+// Functions of one floating number: a name here, a record in unary.cpp, and a declaration in
+// reprise/lax.h are all that one needs. The lax function, the list of primitives and the machine
+// code follow.
+#define REPRISE_FLOATING_FUNCTIONS(use)                                                       \
+  use(exp) use(exp2) use(log) use(log1p) use(expm1) use(sin) use(cos) use(tan) use(asin)      \
+      use(acos) use(atan) use(sinh) use(cosh) use(tanh) use(asinh) use(acosh) use(atanh)      \
+          use(logistic) use(sqrt) use(rsqrt) use(cbrt) use(erf) use(erfc) use(erf_inv)
+#define REPRISE_DECLARE_RECORD(name) extern const Primitive name##_p;
+REPRISE_FLOATING_FUNCTIONS(REPRISE_DECLARE_RECORD)
+#undef REPRISE_DECLARE_RECORD
 extern const Primitive  // unary.cpp
     neg_p,
-    sign_p, abs_p, floor_p, ceil_p, round_p, exp_p, exp2_p, log_p, log1p_p, expm1_p, sin_p, cos_p,
-    tan_p, asin_p, acos_p, atan_p, sinh_p, cosh_p, tanh_p, asinh_p, acosh_p, atanh_p, logistic_p,
-    sqrt_p, rsqrt_p, cbrt_p, square_p, integer_pow_p, erf_p, erfc_p, erf_inv_p, is_finite_p, not_p,
+    sign_p, abs_p, floor_p, ceil_p, round_p, square_p, integer_pow_p, is_finite_p, not_p,
     one_minus_square_p;
 extern const Primitive  // special.cpp
     lgamma_p,

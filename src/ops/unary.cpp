@@ -343,34 +343,15 @@ Array ceil(Operand x) { return bind_unary(ceil_p, x); }
 Array round(Operand x, RoundingMethod method) {
   return bind_unary(round_p, x, {{"rounding_method", static_cast<std::int64_t>(method)}});
 }
-Array exp(Operand x) { return bind_unary(exp_p, x); }
-Array exp2(Operand x) { return bind_unary(exp2_p, x); }
-Array log(Operand x) { return bind_unary(log_p, x); }
-Array log1p(Operand x) { return bind_unary(log1p_p, x); }
-Array expm1(Operand x) { return bind_unary(expm1_p, x); }
-Array sin(Operand x) { return bind_unary(sin_p, x); }
-Array cos(Operand x) { return bind_unary(cos_p, x); }
-Array tan(Operand x) { return bind_unary(tan_p, x); }
-Array asin(Operand x) { return bind_unary(asin_p, x); }
-Array acos(Operand x) { return bind_unary(acos_p, x); }
-Array atan(Operand x) { return bind_unary(atan_p, x); }
-Array sinh(Operand x) { return bind_unary(sinh_p, x); }
-Array cosh(Operand x) { return bind_unary(cosh_p, x); }
-Array tanh(Operand x) { return bind_unary(tanh_p, x); }
-Array asinh(Operand x) { return bind_unary(asinh_p, x); }
-Array acosh(Operand x) { return bind_unary(acosh_p, x); }
-Array atanh(Operand x) { return bind_unary(atanh_p, x); }
-Array logistic(Operand x) { return bind_unary(logistic_p, x); }
-Array sqrt(Operand x) { return bind_unary(sqrt_p, x); }
-Array rsqrt(Operand x) { return bind_unary(rsqrt_p, x); }
-Array cbrt(Operand x) { return bind_unary(cbrt_p, x); }
 Array square(Operand x) { return bind_unary(square_p, x); }
 Array integer_pow(Operand x, std::int64_t y) { return bind_unary(integer_pow_p, x, {{"y", y}}); }
-Array erf(Operand x) { return bind_unary(erf_p, x); }
-Array erfc(Operand x) { return bind_unary(erfc_p, x); }
-Array erf_inv(Operand x) { return bind_unary(erf_inv_p, x); }
 Array is_finite(Operand x) { return bind_unary(is_finite_p, x); }
 Array bitwise_not(Operand x) { return bind_unary(not_p, x); }
+
+#define REPRISE_BIND_RECORD(name) \
+  Array name(Operand x) { return bind_unary(name##_p, x); }
+REPRISE_FLOATING_FUNCTIONS(REPRISE_BIND_RECORD)
+#undef REPRISE_BIND_RECORD
 }  // namespace lax
 
 }  // namespace reprise

@@ -252,6 +252,9 @@ class Scheduler {
     std::vector<Type> in;
     for (const Atom& a : e.in) in.push_back(p_.type(a));
     if (e.prim == &bitcast_convert_type_p && p_.type(e.out[0]).shape != in[0].shape) return false;
+    const auto is_vectorised = options_.capabilities.has_vector_code;
+    if (e.prim->kind == Kind::elementwise && is_vectorised != nullptr && !is_vectorised(*e.prim))
+      return false;
     return has_vector_code(e, in, p_.type(e.out[0]));
   }
 
@@ -259,7 +262,10 @@ class Scheduler {
     LoopStep loop{&e, {}};
     auto add = [&](const ProgramPtr& body) {
       loop.bodies.push_back(std::make_shared<const Schedule>(
-          make_schedule(body, {options_.fuse, true, border_of(e, out_.on_host)})));
+          make_schedule(body, {.fuse = options_.fuse,
+                               .is_body = true,
+                               .border = border_of(e, out_.on_host),
+                               .capabilities = options_.capabilities})));
     };
     if (e.prim == &while_p || e.prim == &checkpointed_while_p) {
       add(e.params.get<ProgramPtr>("cond_jaxpr"));

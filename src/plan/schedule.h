@@ -3,6 +3,7 @@
 //   make_schedule:  { ... eqn* ... }   =>   step*,   every step reads and writes stored values
 #pragma once
 
+#include "plan/capabilities.h"
 #include "plan/host_values.h"
 #include "plan/kernel.h"
 
@@ -70,6 +71,7 @@ struct ScheduleOptions {
   // the caller has a place for every output, so each is a value of its own, made here
   bool is_body = false;
   HostBorder border = {};
+  Capabilities capabilities = {};
 };
 Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options);
 

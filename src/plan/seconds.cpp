@@ -16,10 +16,8 @@ namespace {
 
 // Elementwise operations that take a polynomial or a division.
 bool is_slow(const Primitive* p) {
-  constexpr const Primitive* slow[] = {&exp_p,  &expm1_p,   &log_p,  &log1p_p, &sin_p,
-                                       &cos_p,  &tan_p,     &tanh_p, &pow_p,   &erf_p,
-                                       &erfc_p, &erf_inv_p, &cosh_p, &sinh_p,  &logistic_p};
-  return std::find(std::begin(slow), std::end(slow), p) != std::end(slow);
+  const bool is_root = p == &sqrt_p || p == &rsqrt_p;  // an instruction
+  return (p->lanes != nullptr && !is_root) || p == &pow_p || p == &atan2_p;
 }
 
 double bytes_of_roots(const Schedule& s, const std::vector<Var>& roots) {

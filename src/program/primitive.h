@@ -51,6 +51,13 @@ struct Effect {
   bool is_any() const { return is_ordered || is_once || is_distinct || is_kept; }
 };
 
+// The scalar code of an elementwise function for n numbers in a row; y may be x. Machine code calls
+// it where it has nothing quicker.
+struct LaneCode {
+  void (*f32)(const float* x, float* y, std::int64_t n) noexcept;
+  void (*f64)(const double* x, double* y, std::int64_t n) noexcept;
+};
+
 class Split;  // transform/partial_eval.h
 
 struct Primitive {
@@ -94,6 +101,9 @@ struct Primitive {
   // The number of operands; -1: any number, the type rule looks. The parser checks it.
   int arity = -1;
   Effect effect = {};
+  // Of functions of one floating number; null: others have machine code by rules of their own, or
+  // are evaluated.
+  const LaneCode* lanes = nullptr;
 
   Arrays bind(const Arrays& x, Params params = {}) const;  // checks types, then evaluates or stages
   Array bind1(const Arrays& x, Params params = {}) const { return bind(x, std::move(params))[0]; }
@@ -103,7 +113,5 @@ struct Primitive {
 std::string broken_param(const Primitive&, const Params&);
 
 [[noreturn]] void no_such_rule(const Primitive&, const char* rule, const char* hint = "");
-
-Tangent add_tangents(const Tangent& a, const Tangent& b);  // add_any, or the one that is not zero
 
 }  // namespace reprise

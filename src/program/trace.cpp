@@ -49,17 +49,26 @@ Trace& trace_of(const Array& a) {
   leaked(a);
 }
 
-Array concrete_of_traced(const Array& a, const char* what) {
-  return trace_of(a).concrete_value(a, what);
-}
-[[maybe_unused]] const bool concrete_hook = (concrete_value_of_traced = concrete_of_traced, true);
+class ValuesOfTraces final : public TracedValues {
+ public:
+  Array concrete(const Array& a, const char* what) const override {
+    return trace_of(a).concrete_value(a, what);
+  }
+};
+constinit const ValuesOfTraces values_of_traces;
 
 }  // namespace
+
+Array make_abstract(Type type) {
+  return make_traced(std::move(type), {.values = &values_of_traces, .made_at = {}});
+}
 
 bool is_tracing() { return current_trace != nullptr; }
 std::uint64_t detail::current_trace() {
   return reprise::current_trace == nullptr ? 0 : reprise::current_trace->id();
 }
+
+bool detail::is_same_value(const Array& a, const Array& b) { return identity(a) == identity(b); }
 
 Trace* target_trace(const Arrays& x) {
   Trace* target = current_trace;
@@ -104,7 +113,7 @@ Array Trace::input(const Type& type) {
   element_count(type.shape);
   const Var v = program_.fresh(type);
   args_.push_back(v);
-  return make_traced(type, {id_, v, this_thread(), user_location()});
+  return make_traced(type, {&values_of_traces, id_, v, this_thread(), user_location()});
 }
 
 Atom Trace::atom(const Array& a) {
@@ -142,7 +151,7 @@ Arrays Trace::record(const Primitive& prim, const Arrays& x, Params&& params, Ty
   for (Type& t : types) {
     const Var v = program_.fresh(t);
     e.out.push_back(v);
-    out.push_back(make_traced(std::move(t), {id_, v, this_thread(), e.at}));
+    out.push_back(make_traced(std::move(t), {&values_of_traces, id_, v, this_thread(), e.at}));
   }
   program_.eqns.push_back(std::move(e));
   return out;

@@ -71,6 +71,9 @@ class Trace {
   std::size_t evaluated_ = 0;
 };
 
+// A type in the place of an array: of no trace (is_abstract).
+Array make_abstract(Type);
+
 // The innermost open trace that an operation on x belongs to; null: evaluate.
 Trace* target_trace(const Arrays& x);
 bool is_tracing();  // some trace is current on this thread

@@ -1,6 +1,7 @@
 #include "runtime/compile.h"
 
 #include "codegen/conv_rewrite.h"
+#include "codegen/emit_ops.h"
 #include "control/checkpointed.h"
 #include "control/while.h"
 #include "plan/expand.h"
@@ -91,7 +92,8 @@ std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOpti
   {
     const PassTimer timer("schedule");
     schedule = std::make_shared<const plan::Schedule>(
-        plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse")}));
+        plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse"),
+                                     .capabilities = {codegen::has_vector_code}}));
   }
   if (!pass_is_disabled("epilogue")) {
     const PassTimer timer("epilogue");
@@ -136,7 +138,8 @@ BudgetTools tools_for(const Program& source, const CompileOptions& options, bool
           },
           [options, on_disk](const ProgramPtr& p, bool is_body) {
             const auto schedule = std::make_shared<const plan::Schedule>(
-                plan::make_schedule(p, {.is_body = is_body}));
+                plan::make_schedule(p, {.is_body = is_body,
+                                        .capabilities = {codegen::has_vector_code}}));
             return assemble(schedule, {.outputs_given = is_body,
                                        .host_on_disk = on_disk,
                                        .donated = is_body ? std::vector<bool>{} : options.donated,

@@ -1,0 +1,13 @@
+// What an engine can do, as far as plans depend on it.
+#pragma once
+
+#include "program/primitive.h"
+
+namespace reprise::plan {
+
+struct Capabilities {
+  // Whether an elementwise primitive has vector code; one without is evaluated. Null: all have.
+  bool (*has_vector_code)(const Primitive&) = nullptr;
+};
+
+}  // namespace reprise::plan
