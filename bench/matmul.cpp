@@ -1,11 +1,11 @@
-// Matrix products of a small GPT, in GFLOP/s: ours (codegen/matmul.h), and through every door of
+// Matrix products of a small GPT, in GFLOP/s: ours (products/matmul.h), and through every door of
 // oneDNN: the bare matmul primitive, inner_product and dnnl_sgemm. The letters say how a, b and c
 // are stored: n by rows, t by columns.
 //   bench/matmul [threads]
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
-#include "codegen/dnnl_api.h"
-#include "codegen/dnnl_engine.h"
+#include "products/dnnl_api.h"
+#include "products/dnnl_engine.h"
 #include "runtime/threads.h"
 
 #include <algorithm>

@@ -5,8 +5,8 @@
   - nn, nnx, optim and io are users: they include only public headers and their own folder
   - public headers include only public headers and the standard library, and only what is cheap; what they declare is
     visible outside a shared library
-  - LLVM and oneDNN appear only in codegen/*.cpp (and in the header that joins oneDNN's versions), JSON and zlib only
-    in io/*.cpp
+  - LLVM appears only in codegen/*.cpp and products/*.cpp, oneDNN only in products/*.cpp (and in the header that joins
+    its versions), JSON and zlib only in io/*.cpp
   - headers start with #pragma once, sources have fewer than 500 lines, nothing is left to be done later
 """
 import re
@@ -14,11 +14,12 @@ import sys
 from pathlib import Path
 
 ORDER = ["base", "array", "program", "ops", "transform", "control", "functions", "remat",
-         "plan", "codegen", "runtime", "api"]
+         "plan", "codegen", "products", "runtime", "api"]
 USERS = ["nn", "nnx", "optim", "io"]
 EXPENSIVE = {"iostream", "ranges", "regex"}
-FOREIGN = {"codegen": re.compile(r"^(llvm|llvm-c|dnnl|oneapi)\b"),
-           "io": re.compile(r"^(nlohmann/|zlib\.h)")}
+FOREIGN = [({"codegen", "products"}, re.compile(r"^(llvm|llvm-c)\b")),
+           ({"products"}, re.compile(r"^(dnnl|oneapi)\b")),
+           ({"io"}, re.compile(r"^(nlohmann/|zlib\.h)"))]
 JOINING = {"dnnl_api.h"}
 MAX_LINES = 500
 TEXT_FOLDERS = ["include", "src", "tests", "examples", "bench", "tools", "docs", "cmake"]
@@ -57,9 +58,10 @@ def public_header_offences(text):
 
 def source_offences(folder, name, text):
     for number, angled, path in includes(text):
-        if owner := next((f for f, names in FOREIGN.items() if names.match(path)), None):
-            if folder != owner or not (name.endswith(".cpp") or name in JOINING):
-                yield number, f"{path} may be included only in src/{owner}/*.cpp"
+        if owners := next((f for f, names in FOREIGN if names.match(path)), None):
+            if folder not in owners or not (name.endswith(".cpp") or name in JOINING):
+                places = " and ".join(f"src/{owner}/*.cpp" for owner in sorted(owners))
+                yield number, f"{path} may be included only in {places}"
             continue
         if angled or path.startswith("reprise/"):
             continue

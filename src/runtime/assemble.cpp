@@ -1,7 +1,7 @@
 #include "runtime/assemble.h"
 
 #include "base/dtype.h"
-#include "codegen/conv_spec.h"
+#include "products/conv_spec.h"
 #include "codegen/equation_code.h"
 #include "control/checkpointed.h"
 #include "control/records.h"

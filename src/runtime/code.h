@@ -6,9 +6,9 @@
 // a body's inputs and outputs in theirs.
 #pragma once
 
-#include "codegen/conv.h"
+#include "products/conv.h"
 #include "codegen/kernel.h"
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 #include "plan/memory.h"
 #include "runtime/spill.h"
 

@@ -1,6 +1,6 @@
 #include "runtime/compile.h"
 
-#include "codegen/conv_rewrite.h"
+#include "products/conv_rewrite.h"
 #include "codegen/emit_ops.h"
 #include "control/checkpointed.h"
 #include "control/while.h"

@@ -1,6 +1,6 @@
 #include "runtime/epilogue.h"
 
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 #include "ops/records.h"
 #include "plan/dot.h"
 #include "runtime/products.h"

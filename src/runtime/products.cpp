@@ -1,8 +1,8 @@
 #include "runtime/products.h"
 
 #include "base/machine.h"
-#include "codegen/loop_dot.h"
-#include "codegen/tiled_dot.h"
+#include "products/loop_dot.h"
+#include "products/tiled_dot.h"
 #include "plan/dot.h"
 #include "plan/memory.h"
 #include "runtime/threads.h"

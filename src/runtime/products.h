@@ -1,7 +1,7 @@
 // How the products of a schedule are computed: as one call, or in parts of one thread each.
 #pragma once
 
-#include "codegen/matmul_calls.h"
+#include "products/matmul_calls.h"
 #include "plan/schedule.h"
 
 namespace reprise {

@@ -1,7 +1,7 @@
 #include "runtime/relay.h"
 
 #include "base/machine.h"
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 #include "plan/loops.h"
 #include "plan/relay.h"
 #include "runtime/code.h"

@@ -6,7 +6,7 @@
 // it would be without.
 #pragma once
 
-#include "codegen/matmul_calls.h"
+#include "products/matmul_calls.h"
 #include "plan/schedule.h"
 
 namespace reprise {

@@ -1,8 +1,8 @@
 // Memory that nobody uses, back to the system.
 #include "base/memory.h"
-#include "codegen/conv.h"
+#include "products/conv.h"
 #include "codegen/kernel.h"
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 #include "reprise/array.h"
 #include "runtime/eager.h"
 

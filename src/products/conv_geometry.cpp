@@ -1,4 +1,4 @@
-#include "codegen/conv_geometry.h"
+#include "products/conv_geometry.h"
 
 #include <algorithm>
 #include <optional>

@@ -2,17 +2,17 @@
 // one thread each (matmul_calls.h), with copies around them: which operands to copy, and whether to
 // compute c^T = b^T a^T, is chosen by the bytes copied. Where the library has no code for the
 // processor's own products of halves, they are widened (widened_dot.h).
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 #include "base/error.h"
-#include "codegen/dnnl_api.h"
-#include "codegen/dnnl_engine.h"
-#include "codegen/matmul_calls.h"
+#include "products/dnnl_api.h"
+#include "products/dnnl_engine.h"
+#include "products/matmul_calls.h"
 #include "codegen/openmp.h"
 #include "codegen/pool.h"
-#include "codegen/primitive_cache.h"
-#include "codegen/tiled_dot.h"
-#include "codegen/widened_dot.h"
+#include "products/primitive_cache.h"
+#include "products/tiled_dot.h"
+#include "products/widened_dot.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 //   weights   gradient of them   x = lhs   weights = out   y = rhs
 #pragma once
 
-#include "codegen/conv.h"
+#include "products/conv.h"
 
 namespace reprise::codegen {
 

@@ -1,7 +1,7 @@
 // A convolution equation as oneDNN sees it.
 #pragma once
 
-#include "codegen/conv.h"
+#include "products/conv.h"
 #include "program/program.h"
 
 #include <optional>

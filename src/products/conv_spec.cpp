@@ -1,4 +1,4 @@
-#include "codegen/conv_spec.h"
+#include "products/conv_spec.h"
 
 #include "base/dtype.h"
 #include "ops/conv.h"

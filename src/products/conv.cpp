@@ -2,17 +2,17 @@
 // each on one thread, with reorders into the layouts that it prefers, all in planned scratch. How
 // it is cut depends on the spec alone, so that bits are the same with any number of threads. What
 // the library has no such code for becomes products of ours (conv_products.h).
-#include "codegen/conv.h"
+#include "products/conv.h"
 
 #include "base/error.h"
 #include "base/machine.h"
-#include "codegen/conv_geometry.h"
-#include "codegen/conv_products.h"
-#include "codegen/dnnl_api.h"
-#include "codegen/dnnl_engine.h"
+#include "products/conv_geometry.h"
+#include "products/conv_products.h"
+#include "products/dnnl_api.h"
+#include "products/dnnl_engine.h"
 #include "codegen/openmp.h"
 #include "codegen/pool.h"
-#include "codegen/primitive_cache.h"
+#include "products/primitive_cache.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 // the operands where they are.
 #pragma once
 
-#include "codegen/conv_geometry.h"
+#include "products/conv_geometry.h"
 
 namespace reprise::codegen {
 

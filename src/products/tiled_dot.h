@@ -4,7 +4,7 @@
 // depend on the number of threads.
 #pragma once
 
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 namespace reprise::codegen {
 

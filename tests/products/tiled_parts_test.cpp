@@ -1,8 +1,8 @@
 // Products in parts for threads: right, with the same bits for any number of threads and with what
 // is added.
 #include "base/memory.h"
-#include "codegen/matmul_calls.h"
-#include "codegen/tiled_dot.h"
+#include "products/matmul_calls.h"
+#include "products/tiled_dot.h"
 #include "plan/loops.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // Every convolution is compared with the definition, summed in double.
-#include "codegen/conv.h"
+#include "products/conv.h"
 
 #include "base/memory.h"
-#include "codegen/conv_products.h"
+#include "products/conv_products.h"
 
 #include <doctest/doctest.h>
 

@@ -1,10 +1,10 @@
-#include "codegen/widened_dot.h"
+#include "products/widened_dot.h"
 
 #include "base/half.h"
 #include "base/machine.h"
-#include "codegen/matmul_calls.h"
+#include "products/matmul_calls.h"
 #include "codegen/pool.h"
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 #include "plan/loops.h"
 
 #include <algorithm>

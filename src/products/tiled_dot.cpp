@@ -1,7 +1,7 @@
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 
 #include "base/machine.h"
-#include "codegen/matmul_calls.h"
+#include "products/matmul_calls.h"
 #include "codegen/pool.h"
 #include "codegen/tile_ir.h"
 #include "plan/loops.h"

@@ -1,6 +1,6 @@
-#include "codegen/dnnl_engine.h"
+#include "products/dnnl_engine.h"
 
-#include "codegen/dnnl_api.h"
+#include "products/dnnl_api.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,4 +1,4 @@
-#include "codegen/loop_dot.h"
+#include "products/loop_dot.h"
 
 #include "base/cast.h"
 #include "base/dtype.h"

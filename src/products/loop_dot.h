@@ -2,7 +2,7 @@
 // with gaps.
 #pragma once
 
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 namespace reprise::codegen {
 

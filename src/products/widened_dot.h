@@ -3,7 +3,7 @@
 // when they are whole. Bits do not depend on the number of threads.
 #pragma once
 
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 namespace reprise::codegen {
 

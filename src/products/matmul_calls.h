@@ -1,7 +1,7 @@
 // Which calls of the library make up a product: the algebra of specs, without the library.
 #pragma once
 
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 namespace reprise::codegen {
 

@@ -1,7 +1,7 @@
-#include "codegen/conv_rewrite.h"
+#include "products/conv_rewrite.h"
 
 #include "base/dtype.h"
-#include "codegen/conv_spec.h"
+#include "products/conv_spec.h"
 #include "control/scan.h"
 #include "ops/conv.h"
 #include "ops/reduce.h"

@@ -1,4 +1,4 @@
-#include "codegen/matmul_calls.h"
+#include "products/matmul_calls.h"
 
 #include "base/machine.h"
 #include "plan/loops.h"

@@ -1,7 +1,7 @@
-#include "codegen/conv_products.h"
+#include "products/conv_products.h"
 
 #include "codegen/pool.h"
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 
 #include <algorithm>
 #include <optional>

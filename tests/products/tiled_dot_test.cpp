@@ -1,4 +1,4 @@
-#include "codegen/tiled_dot.h"
+#include "products/tiled_dot.h"
 
 #include "base/memory.h"
 

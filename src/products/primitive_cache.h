@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/recent_cache.h"
-#include "codegen/dnnl_engine.h"
+#include "products/dnnl_engine.h"
 
 #include <cstddef>
 #include <memory>

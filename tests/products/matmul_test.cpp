@@ -1,10 +1,10 @@
 // Every product is compared with a plain loop in double, and memory around the views must stay as
 // it was.
-#include "codegen/matmul.h"
+#include "products/matmul.h"
 
 #include "base/memory.h"
 #include "codegen/pool.h"
-#include "codegen/widened_dot.h"
+#include "products/widened_dot.h"
 
 #include <doctest/doctest.h>
 
