@@ -252,10 +252,7 @@ class Scheduler {
     std::vector<Type> in;
     for (const Atom& a : e.in) in.push_back(p_.type(a));
     if (e.prim == &bitcast_convert_type_p && p_.type(e.out[0]).shape != in[0].shape) return false;
-    const auto is_vectorised = options_.capabilities.has_vector_code;
-    if (e.prim->kind == Kind::elementwise && is_vectorised != nullptr && !is_vectorised(*e.prim))
-      return false;
-    return has_vector_code(e, in, p_.type(e.out[0]));
+    return has_vector_code(e, in, p_.type(e.out[0])) && options_.capabilities.knows(*e.prim);
   }
 
   void place_loop(const Equation& e) {
