@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "plan/cost.h"
 #include "plan/seconds.h"
+#include "report/json.h"
 #include "reprise/memory_curve.h"
-#include "runtime/report_json.h"
 
 #include <cmath>
 #include <cstdio>

@@ -9,10 +9,11 @@
 #include "api/jit_entry.h"
 #include "api/residual_list.h"
 #include "plan/cost.h"
+#include "plan/stages.h"
+#include "report/json.h"
+#include "report/page.h"
 #include "reprise/errors.h"
-#include "runtime/report_json.h"
-#include "runtime/report_page.h"
-#include "runtime/report_stages.h"
+#include "runtime/timeline.h"
 
 #include <algorithm>
 #include <cstdio>

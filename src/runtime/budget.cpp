@@ -5,7 +5,7 @@
 #include "plan/seconds.h"
 #include "program/primitive.h"
 #include "program/print.h"
-#include "runtime/report_timeline.h"
+#include "runtime/timeline.h"
 
 #include <algorithm>
 #include <utility>

@@ -3,8 +3,8 @@
 #include "commands.h"
 #include "gradient.h"
 #include "json.h"
+#include "plan/stages.h"
 #include "reprise/report.h"
-#include "runtime/report_stages.h"
 #include "table.h"
 
 #include <algorithm>

@@ -1,13 +1,13 @@
-#include "runtime/report_timeline.h"
+#include "runtime/timeline.h"
 
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
 #include "plan/repeat.h"
+#include "plan/stages.h"
 #include "program/primitive.h"
-#include "runtime/report_bodies.h"
-#include "runtime/report_stages.h"
 #include "runtime/text.h"
+#include "runtime/timeline_bodies.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-// The page of a report: report/page.html with its style and its scripts, put together at build
+// The page of a report: page/page.html with its style and its scripts, put together at build
 // time, and data.
 #pragma once
 

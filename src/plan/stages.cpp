@@ -1,4 +1,4 @@
-#include "runtime/report_stages.h"
+#include "plan/stages.h"
 
 #include "control/checkpointed.h"
 #include "control/records.h"

@@ -3,8 +3,8 @@
 //   step, instruction  ->  one InnerBody for each program that runs inside of it
 #pragma once
 
+#include "plan/loop_drawing.h"
 #include "runtime/code.h"
-#include "runtime/report_loop.h"
 
 #include <string>
 #include <vector>

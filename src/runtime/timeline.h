@@ -7,8 +7,9 @@
 // largest sum is the plan's peak.
 #pragma once
 
+#include "plan/loop_drawing.h"
+#include "plan/stages.h"
 #include "runtime/code.h"
-#include "runtime/report_loop.h"
 
 #include <string>
 #include <vector>
@@ -17,8 +18,6 @@ namespace reprise {
 
 // What the bytes of a value are there for.
 enum class Holder : std::uint8_t { argument, output, residual, temporary, host };
-// Phases of equations, and what follows the backward pass: the update of an optimiser.
-enum class Stage : std::uint8_t { forward, recompute, backward, after };
 
 struct TimelineOperation {
   const char* what = "";  // a primitive's name

@@ -1,4 +1,4 @@
-#include "runtime/report_loop.h"
+#include "plan/loop_drawing.h"
 
 #include "control/loop_schedule.h"
 

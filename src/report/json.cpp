@@ -1,4 +1,4 @@
-#include "runtime/report_json.h"
+#include "report/json.h"
 
 #include <cstdint>
 #include <cstdio>

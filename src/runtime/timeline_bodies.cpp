@@ -1,4 +1,4 @@
-#include "runtime/report_bodies.h"
+#include "runtime/timeline_bodies.h"
 
 #include "base/error.h"
 #include "control/scan.h"

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "plan/cost.h"
-#include "runtime/report_timeline.h"
 
 namespace reprise {
+
+// Phases of equations, and what follows the backward pass: the update of an optimiser.
+enum class Stage : std::uint8_t { forward, recompute, backward, after };
 
 // Per equation of the program of a call in this stage. What the user wrote counts as 'after' when
 // it depends on the backward pass and nothing of the backward pass depends on it.

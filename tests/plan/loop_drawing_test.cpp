@@ -1,5 +1,5 @@
 // The drawing of a loop's schedule: every line is there for short loops, few for long ones.
-#include "runtime/report_loop.h"
+#include "plan/loop_drawing.h"
 
 #include "reprise/loops.h"
 

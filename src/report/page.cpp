@@ -1,4 +1,4 @@
-#include "runtime/report_page.h"
+#include "report/page.h"
 
 #include "base/error.h"
 
@@ -6,7 +6,7 @@
 
 namespace reprise {
 
-extern const char* const report_html;  // made from report/ by cmake/report_page.cmake
+extern const char* const report_html;  // made from page/ by cmake/report_page.cmake
 extern const char* const report_style;
 extern const char* const report_script;
 
