@@ -10,9 +10,9 @@ set(_files_alone
   control/custom_jvp control/custom_vjp control/scan
   functions/math functions/products functions/random functions/random_choice functions/shape functions/take
   ops/join ops/name ops/reduce ops/scatter ops/shape ops/special ops/unary
-  plan/expand_window plan/hoist plan/keep plan/keep_loops plan/roots plan/stages plan/storage plan/transfers
+  plan/epilogue plan/expand_window plan/hoist plan/keep plan/keep_loops plan/roots plan/stages plan/storage plan/transfers
   products/conv_geometry products/conv_products products/dnnl_engine products/matmul products/widened_dot
-  runtime/epilogue runtime/timeline)
+  runtime/timeline)
 
 # reprise_join_units(<target> <sources below src/>...)
 function(reprise_join_units target)

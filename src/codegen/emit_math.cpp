@@ -127,9 +127,7 @@ V tanh(const Emission& m) {
 }
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }
-V erf_inv(const Emission& m) {
-  return in_place(m) ? erf_inv_in_place(m) : function_of_record(m);
-}
+V erf_inv(const Emission& m) { return in_place(m) ? erf_inv_in_place(m) : function_of_record(m); }
 
 V pow(const Emission& m) {  // a floating base may have an integer exponent
   const V x[] = {m.x[0], converted(m, m.x[1], m.in[1].dtype, m.dtype())};
@@ -166,10 +164,9 @@ llvm::Value* function_of_record(const Emission& m) {
 
 std::span<const RuleRow> math_rules() {
   // Others are called by their records.
-  static constexpr RuleRow rows[] = {{&exp_p, exp},           {&sin_p, sin},
-                                     {&cos_p, cos},           {&tanh_p, tanh},
-                                     {&erf_inv_p, erf_inv},   {&logistic_p, logistic},
-                                     {&pow_p, pow},           {&atan2_p, function<"atan2">}};
+  static constexpr RuleRow rows[] = {
+      {&exp_p, exp},         {&sin_p, sin},           {&cos_p, cos}, {&tanh_p, tanh},
+      {&erf_inv_p, erf_inv}, {&logistic_p, logistic}, {&pow_p, pow}, {&atan2_p, function<"atan2">}};
   return rows;
 }
 

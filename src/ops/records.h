@@ -10,10 +10,10 @@ namespace reprise {
 // Functions of one floating number: a name here, a record in unary.cpp, and a declaration in
 // reprise/lax.h are all that one needs. The lax function, the list of primitives and the machine
 // code follow.
-#define REPRISE_FLOATING_FUNCTIONS(use)                                                       \
-  use(exp) use(exp2) use(log) use(log1p) use(expm1) use(sin) use(cos) use(tan) use(asin)      \
-      use(acos) use(atan) use(sinh) use(cosh) use(tanh) use(asinh) use(acosh) use(atanh)      \
-          use(logistic) use(sqrt) use(rsqrt) use(cbrt) use(erf) use(erfc) use(erf_inv)
+#define REPRISE_FLOATING_FUNCTIONS(use)                                                            \
+  use(exp) use(exp2) use(log) use(log1p) use(expm1) use(sin) use(cos) use(tan) use(asin) use(acos) \
+      use(atan) use(sinh) use(cosh) use(tanh) use(asinh) use(acosh) use(atanh) use(logistic)       \
+          use(sqrt) use(rsqrt) use(cbrt) use(erf) use(erfc) use(erf_inv)
 #define REPRISE_DECLARE_RECORD(name) extern const Primitive name##_p;
 REPRISE_FLOATING_FUNCTIONS(REPRISE_DECLARE_RECORD)
 #undef REPRISE_DECLARE_RECORD

@@ -1,5 +1,6 @@
 #include "plan/check_memory.h"
 
+#include "base/error.h"
 #include "reprise/errors.h"
 
 #include <algorithm>
@@ -194,5 +195,22 @@ std::optional<std::string> overlap_in(const Schedule& s, const MemoryPlan& plan)
   }
   return std::nullopt;
 }
+
+#if defined(REPRISE_CHECK)
+namespace {
+void refuse(const char* pass, const std::optional<std::string>& what) {
+  if (what) fail<InternalError>("after ", pass, ": ", *what);
+}
+}  // namespace
+
+void check_after(const char* pass, const Schedule& s) { refuse(pass, misplaced_transfer(s)); }
+void check_after(const char* pass, const Schedule& s, const MemoryPlan& plan) {
+  refuse(pass, overlap_in(s, plan));
+  refuse(pass, lost_argument(s, plan));
+}
+#else
+void check_after(const char*, const Schedule&) {}
+void check_after(const char*, const Schedule&, const MemoryPlan&) {}
+#endif
 
 }  // namespace reprise::plan

@@ -19,4 +19,8 @@ std::optional<std::string> lost_argument(const Schedule&, const MemoryPlan&);
 // that is read back before it is on the host, bytes that are used while they are still under way.
 std::optional<std::string> misplaced_transfer(const Schedule&);
 
+// In debug builds (REPRISE_CHECK) an InternalError for what the three find, naming the pass.
+void check_after(const char* pass, const Schedule&);
+void check_after(const char* pass, const Schedule&, const MemoryPlan&);
+
 }  // namespace reprise::plan

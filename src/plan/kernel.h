@@ -14,6 +14,8 @@
 
 namespace reprise::plan {
 
+inline constexpr std::size_t few_pointers = 16;  // of a kernel that runs without allocating memory
+
 // Where a value that a kernel reads comes from.
 enum class Source : std::uint8_t {
   memory,  // an operand: element at offset + sum of index * stride

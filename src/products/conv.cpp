@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "base/machine.h"
+#include "codegen/openmp.h"
+#include "codegen/pool.h"
 #include "products/conv_geometry.h"
 #include "products/conv_products.h"
 #include "products/dnnl_api.h"
 #include "products/dnnl_engine.h"
-#include "codegen/openmp.h"
-#include "codegen/pool.h"
 #include "products/primitive_cache.h"
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 #include "products/conv_rewrite.h"
 
 #include "base/dtype.h"
-#include "products/conv_spec.h"
 #include "control/scan.h"
 #include "ops/conv.h"
 #include "ops/reduce.h"
+#include "products/conv_spec.h"
 #include "program/trace.h"
 #include "transform/rewrite.h"
 

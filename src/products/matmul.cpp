@@ -5,11 +5,11 @@
 #include "products/matmul.h"
 
 #include "base/error.h"
+#include "codegen/openmp.h"
+#include "codegen/pool.h"
 #include "products/dnnl_api.h"
 #include "products/dnnl_engine.h"
 #include "products/matmul_calls.h"
-#include "codegen/openmp.h"
-#include "codegen/pool.h"
 #include "products/primitive_cache.h"
 #include "products/tiled_dot.h"
 #include "products/widened_dot.h"

@@ -10,7 +10,7 @@
 // Results do not depend on the number of threads.
 #pragma once
 
-#include "base/dtype.h"
+#include "plan/matmul_spec.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,19 +19,7 @@
 
 namespace reprise::codegen {
 
-struct MatmulSpec {
-  Dtype dtype = Dtype::f32;  // of a and b
-  Dtype result = Dtype::f32;
-  std::vector<std::int64_t> batch;
-  std::int64_t m = 0, n = 0, k = 0;
-  // Strides in elements: batch dimensions, then rows, then columns. 0: broadcast (batch dimensions
-  // of a and b only).
-  std::vector<std::int64_t> a_strides, b_strides, c_strides;
-  bool accumulate = false;  // c += instead of c =
-  // Added to every row of c (n numbers of the result's type) after the product, when set.
-  bool bias = false;
-  bool operator==(const MatmulSpec&) const = default;
-};
+using plan::MatmulSpec;
 
 // Immutable; run from many threads at once, each with its own scratch.
 class Matmul {

@@ -1,10 +1,10 @@
 #include "products/tiled_dot.h"
 
 #include "base/machine.h"
-#include "products/matmul_calls.h"
 #include "codegen/pool.h"
 #include "codegen/tile_ir.h"
 #include "plan/loops.h"
+#include "products/matmul_calls.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,10 +2,10 @@
 
 #include "base/half.h"
 #include "base/machine.h"
-#include "products/matmul_calls.h"
 #include "codegen/pool.h"
-#include "products/tiled_dot.h"
 #include "plan/loops.h"
+#include "products/matmul_calls.h"
+#include "products/tiled_dot.h"
 
 #include <algorithm>
 #include <map>

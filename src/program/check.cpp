@@ -17,6 +17,15 @@ void check_atom(const Program& p, const Atom& a, const std::vector<bool>& bound)
   }
 }
 
+// A body is shared by what calls it, and never changes.
+struct Checked {};
+void check_once(const Program& body) {
+  derive<Checked>(body, "checked", [&] {
+    check(body);
+    return Checked{};
+  });
+}
+
 }  // namespace
 
 void check(const Program& p) {
@@ -33,6 +42,7 @@ void check(const Program& p) {
       in.push_back(p.type(a));
     }
     if (const std::string what = broken_param(*e.prim, e.params); !what.empty()) broken(p, what);
+    for_each_program(e.params, [](const ProgramPtr& body) { check_once(*body); });
     const Types out = e.prim->type(in, e.params);
     if (out.size() != e.out.size()) broken(p, str(e.prim->name, ": wrong number of outputs"));
     for (std::size_t i = 0; i < out.size(); ++i) {

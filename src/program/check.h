@@ -5,7 +5,8 @@
 
 namespace reprise {
 
-void check(const Program&);  // throws InternalError with the program as text
+// Throws InternalError with the program as text. Programs inside are checked, too, each once.
+void check(const Program&);
 
 // Runs the checker in debug builds (REPRISE_CHECK), naming the pass that made the program.
 void check_after(const char* pass, const Program&);

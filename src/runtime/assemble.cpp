@@ -1,19 +1,20 @@
 #include "runtime/assemble.h"
 
 #include "base/dtype.h"
-#include "products/conv_spec.h"
 #include "codegen/equation_code.h"
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
 #include "ops/records.h"
+#include "plan/check_memory.h"
+#include "plan/matmul_spec.h"
 #include "plan/relay.h"
 #include "plan/transfers.h"
+#include "products/conv_spec.h"
 #include "program/primitive.h"
 #include "runtime/checkpointed_code.h"
 #include "runtime/loop_code.h"
 #include "runtime/products.h"
-#include "runtime/relay.h"
 #include "runtime/threads.h"
 
 #include <algorithm>
@@ -180,7 +181,7 @@ class Assembler {
       if (part.kernel) {
         part.scratch_bytes = part.kernel->scratch_bytes;
       } else {
-        const codegen::MatmulSpec spec = slice_of(matmul_spec(s_, r.steps[k]), r.slices);
+        const plan::MatmulSpec spec = plan::slice_of(plan::matmul_spec(s_, r.steps[k]), r.slices);
         part.product.parts.emplace_back(codegen::MatmulCall{spec}, by_own_code(spec));
         part.scratch_bytes = part.product.parts[0].second->scratch_bytes();
       }
@@ -194,7 +195,7 @@ class Assembler {
     code_.is_fine = false;
   }
   void prepare_product(Prepared& p, const Step& step) {
-    p.product = make_product(matmul_spec(s_, step), code_.threads);
+    p.product = make_product(plan::matmul_spec(s_, step), code_.threads);
     const bool one_call = p.product.parts.size() == 1;
     p.scratch_bytes =
         p.product.scratch_stride * static_cast<std::size_t>(one_call ? 1 : code_.threads);
@@ -357,7 +358,7 @@ class Assembler {
   template <class F>
   RunRelay::Product sliced_product(const Step& step, const Product& product, std::int64_t slices,
                                    const Ref& scratch, const F& place) const {
-    const codegen::MatmulSpec spec = matmul_spec(s_, step);
+    const plan::MatmulSpec spec = plan::matmul_spec(s_, step);
     const auto bytes = [](std::int64_t elements, Dtype d) {
       return static_cast<std::size_t>(elements) * itemsize(d);
     };
@@ -369,7 +370,7 @@ class Assembler {
                          place(c.root, c.offset)},
                         {},
                         scratch};
-    for (const SliceStart& s : slice_starts(spec, slices)) {
+    for (const plan::SliceStart& s : plan::slice_starts(spec, slices)) {
       r.starts.push_back({bytes(s.a, spec.dtype), bytes(s.b, spec.dtype), bytes(s.c, spec.result)});
     }
     return r;
@@ -427,7 +428,9 @@ class Assembler {
 
 std::shared_ptr<const Code> assemble(std::shared_ptr<const Schedule> s,
                                      const AssembleOptions& options) {
-  return Assembler(std::move(s), options).run();
+  auto code = Assembler(std::move(s), options).run();
+  plan::check_after("assemble", *code->schedule, code->memory);
+  return code;
 }
 
 }  // namespace reprise

@@ -6,10 +6,10 @@
 // a body's inputs and outputs in theirs.
 #pragma once
 
-#include "products/conv.h"
 #include "codegen/kernel.h"
-#include "products/matmul.h"
 #include "plan/memory.h"
+#include "products/conv.h"
+#include "products/matmul.h"
 #include "runtime/spill.h"
 
 #include <atomic>
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t arena_slot = 0, result_slot = 1, first_argument_s
 
 Ref ref_of(const plan::Schedule&, const plan::Place&, std::size_t more = 0);
 
-inline constexpr std::size_t few_pointers = 16;  // of a kernel that runs without allocating memory
+using plan::few_pointers;
 struct RunKernel {
   std::shared_ptr<const codegen::CompiledKernel> kernel;
   bool is_copy = false;  // element for element: nothing to do where both lie in the same place

@@ -1,21 +1,21 @@
 #include "runtime/compile.h"
 
-#include "products/conv_rewrite.h"
-#include "codegen/emit_ops.h"
 #include "control/checkpointed.h"
 #include "control/while.h"
+#include "plan/epilogue.h"
 #include "plan/expand.h"
+#include "plan/find_relays.h"
 #include "plan/hoist.h"
 #include "plan/keep.h"
 #include "plan/keep_loops.h"
 #include "plan/reduction.h"
 #include "plan/seconds.h"
+#include "products/conv_rewrite.h"
 #include "remat/open.h"
 #include "runtime/assemble.h"
 #include "runtime/budget.h"
-#include "runtime/epilogue.h"
 #include "runtime/passes.h"
-#include "runtime/relay.h"
+#include "runtime/products.h"
 #include "runtime/text.h"
 #include "transform/cse.h"
 #include "transform/dce.h"
@@ -86,36 +86,37 @@ class TotalBytes {
   std::unordered_map<const Program*, std::size_t> known_;
 };
 
+SchedulePtr with_sums(const SchedulePtr& s) {
+  return std::make_shared<const plan::Schedule>(plan::with_epilogues(*s, cpu_capabilities()));
+}
+SchedulePtr with_slices(const SchedulePtr& s) { return plan::with_relays(s, cpu_capabilities()); }
+
 std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOptions& options,
                                     bool host_on_disk, bool only_memory) {
-  std::shared_ptr<const plan::Schedule> schedule;
+  SchedulePtr schedule;
   {
     const PassTimer timer("schedule");
-    schedule = std::make_shared<const plan::Schedule>(
-        plan::make_schedule(program, {.fuse = !pass_is_disabled("fuse"),
-                                     .capabilities = {codegen::has_vector_code}}));
+    schedule = std::make_shared<const plan::Schedule>(plan::make_schedule(
+        program, {.fuse = !pass_is_disabled("fuse"), .capabilities = cpu_capabilities()}));
   }
-  if (!pass_is_disabled("epilogue")) {
-    const PassTimer timer("epilogue");
-    schedule = std::make_shared<const plan::Schedule>(with_epilogues(*schedule));
-  }
-  const AssembleOptions assembling{.in_place = !pass_is_disabled("in_place"),
-                                   .host_on_disk = host_on_disk,
-                                   .donated = options.donated,
-                                   .only_memory = only_memory};
-  std::shared_ptr<const Code> code;
-  {
+  schedule = apply_pass("epilogue", with_sums, std::move(schedule));
+  AssembleOptions assembling{.in_place = !pass_is_disabled("in_place"),
+                             .host_on_disk = host_on_disk,
+                             .donated = options.donated,
+                             .only_memory = only_memory};
+  const auto assembled = [&](const SchedulePtr& s, bool is_plan) {
     const PassTimer timer("assemble");
-    code = assemble(schedule, assembling);
-  }
-  if (options.relays && !pass_is_disabled("relay")) {
-    const PassTimer timer("relay");
-    const auto relayed = with_relays(schedule);
-    const auto joined = relayed == schedule ? code : assemble(relayed, assembling);
+    assembling.only_memory = is_plan || only_memory;
+    return assemble(s, assembling);
+  };
+  if (options.relays) {
+    const SchedulePtr relayed = apply_pass("relay", with_slices, schedule);
     // what a relay uses lives as long as the relay
-    if (joined->memory.peak() <= code->memory.peak()) code = joined;
+    if (relayed != schedule &&
+        assembled(relayed, true)->memory.peak() <= assembled(schedule, true)->memory.peak())
+      schedule = relayed;
   }
-  return code;
+  return assembled(schedule, false);
 }
 
 // The better of the program as it is and with values taken out of loops.
@@ -138,8 +139,7 @@ BudgetTools tools_for(const Program& source, const CompileOptions& options, bool
           },
           [options, on_disk](const ProgramPtr& p, bool is_body) {
             const auto schedule = std::make_shared<const plan::Schedule>(
-                plan::make_schedule(p, {.is_body = is_body,
-                                        .capabilities = {codegen::has_vector_code}}));
+                plan::make_schedule(p, {.is_body = is_body, .capabilities = cpu_capabilities()}));
             return assemble(schedule, {.outputs_given = is_body,
                                        .host_on_disk = on_disk,
                                        .donated = is_body ? std::vector<bool>{} : options.donated,

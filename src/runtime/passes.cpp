@@ -1,6 +1,7 @@
 #include "runtime/passes.h"
 
 #include "base/error.h"
+#include "plan/check_memory.h"
 #include "program/check.h"
 #include "program/print.h"
 
@@ -104,15 +105,44 @@ PassTimer::~PassTimer() {
   std::fprintf(stderr, "reprise: %-16s %9.3f ms\n", name_, taken.count());
 }
 
-Program apply_pass(const char* name, Program (*pass)(const Program&), Program p) {
+namespace {
+
+// One line per step: what it reads and writes.
+std::string steps_text(const plan::Schedule& s) {
+  std::string text;
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    std::vector<std::string> reads, writes;
+    for (Var v : s.steps[i].reads) reads.push_back(str("v", v));
+    for (Var v : s.steps[i].writes) writes.push_back(str("v", v));
+    text += str("  ", i, ": ", join(reads, " "), " -> ", join(writes, " "), "\n");
+  }
+  return text;
+}
+std::string text_of(const Program& p) { return to_text(p); }
+std::string text_of(const SchedulePtr& s) { return steps_text(*s); }
+void check_result(const char* name, const Program& p) { check_after(name, p); }
+void check_result(const char* name, const SchedulePtr& s) { plan::check_after(name, *s); }
+
+template <class T, class Pass>
+T run_pass(const char* name, const Pass& pass, T x) {
   if (!pass_is_disabled(name)) {
     const PassTimer timer(name);
-    p = pass(p);
-    check_after(name, p);
+    x = pass(x);
+    check_result(name, x);
   }
   if (pass_is_dumped(name))
-    std::fprintf(stderr, "reprise: after %s\n%s\n", name, to_text(p).c_str());
-  return p;
+    std::fprintf(stderr, "reprise: after %s\n%s\n", name, text_of(x).c_str());
+  return x;
+}
+
+}  // namespace
+
+Program apply_pass(const char* name, Program (*pass)(const Program&), Program p) {
+  return run_pass(name, pass, std::move(p));
+}
+SchedulePtr apply_pass(const char* name, const std::function<SchedulePtr(const SchedulePtr&)>& pass,
+                       SchedulePtr s) {
+  return run_pass(name, pass, std::move(s));
 }
 
 }  // namespace reprise

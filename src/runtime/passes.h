@@ -2,9 +2,12 @@
 // (REPRISE_DISABLE). Each variable is a comma-separated list of pass names, or "all".
 #pragma once
 
+#include "plan/schedule.h"
 #include "program/program.h"
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,5 +49,9 @@ class PassTimer {
 
 // p after the pass, or p itself when the pass is switched off. The result is checked.
 Program apply_pass(const char* name, Program (*pass)(const Program&), Program p);
+// The same for passes over schedules.
+using SchedulePtr = std::shared_ptr<const plan::Schedule>;
+SchedulePtr apply_pass(const char* name, const std::function<SchedulePtr(const SchedulePtr&)>& pass,
+                       SchedulePtr s);
 
 }  // namespace reprise

@@ -1,22 +1,21 @@
 // How the products of a schedule are computed: as one call, or in parts of one thread each.
 #pragma once
 
-#include "products/matmul_calls.h"
+#include "plan/capabilities.h"
 #include "plan/schedule.h"
+#include "products/matmul_calls.h"
 
 namespace reprise {
-
-std::int64_t work_of(const codegen::MatmulSpec&);  // multiply-adds
 
 // On one thread.
 std::shared_ptr<const codegen::Matmul> by_own_code(const codegen::MatmulSpec&);
 
-// Of a DotStep.
-codegen::MatmulSpec matmul_spec(const plan::Schedule&, const plan::Step&);
-
 // Whether such a product is one call that shares its parts among threads by itself: a large one, of
 // few or large matrices.
 bool is_one_call(const codegen::MatmulSpec&);
+
+// What plans may count on.
+plan::Capabilities cpu_capabilities();
 
 struct Product {
   // in any order

@@ -1,7 +1,7 @@
 // Memory that nobody uses, back to the system.
 #include "base/memory.h"
-#include "products/conv.h"
 #include "codegen/kernel.h"
+#include "products/conv.h"
 #include "products/matmul.h"
 #include "reprise/array.h"
 #include "runtime/eager.h"

@@ -1,7 +1,6 @@
 // Elementwise primitives that machine code knows nothing of: compiled by their records, or evaluated.
 #include "codegen/emit_ops.h"
 #include "ops/elementwise.h"
-
 #include <reprise/reprise.h>
 
 #include <doctest/doctest.h>

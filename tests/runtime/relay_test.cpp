@@ -1,6 +1,5 @@
 // Steps that pass slices on: found where they may be, and never seen in a result.
-#include "runtime/relay.h"
-
+#include "plan/find_relays.h"
 #include "runtime/compile.h"
 #include "same_bits.h"
 #include "with_threads.h"

@@ -1,23 +1,14 @@
-#include "runtime/epilogue.h"
+#include "plan/epilogue.h"
 
-#include "products/tiled_dot.h"
 #include "ops/records.h"
 #include "plan/dot.h"
-#include "runtime/products.h"
+#include "plan/matmul_spec.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace reprise {
+namespace reprise::plan {
 namespace {
-
-using plan::DotStep;
-using plan::Kernel;
-using plan::Load;
-using plan::Node;
-using plan::NodeKind;
-using plan::Schedule;
-using plan::Step;
 
 constexpr std::size_t none = static_cast<std::size_t>(-1);
 
@@ -42,9 +33,7 @@ std::optional<Sum> sum_of(const Kernel& k) {
     return k.nodes[n].kind == NodeKind::load ? &k.loads[k.nodes[n].load] : nullptr;
   };
   const Sum out{load(sum->in[0]), load(sum->in[1])};
-  const auto is_memory = [](const Load* l) {
-    return l != nullptr && l->source == plan::Source::memory;
-  };
+  const auto is_memory = [](const Load* l) { return l != nullptr && l->source == Source::memory; };
   if (!is_memory(out.left) || !is_memory(out.right) || out.left == out.right) return std::nullopt;
   return out;
 }
@@ -67,7 +56,7 @@ struct Uses {
         last_read[at(v)] = i;
       }
     }
-    for (const plan::View& v : s.outputs) {
+    for (const View& v : s.outputs) {
       if (v.root >= 0) ++readers[at(v.root)];
     }
   }
@@ -75,7 +64,8 @@ struct Uses {
 
 class Fuser {
  public:
-  Fuser(Schedule& s, bool is_body) : s_(s), is_body_(is_body), uses_(s), before_(s.steps.size()) {
+  Fuser(Schedule& s, const Capabilities& can, bool is_body)
+      : s_(s), can_(can), is_body_(is_body), uses_(s), before_(s.steps.size()) {
     is_argument_.resize(s.types.size(), false);
     for (Var v : s.program->in) is_argument_[at(v)] = true;
   }
@@ -113,8 +103,8 @@ class Fuser {
     return add_row(i, k, *result, other) || add_result(i, j, k, *result, other);
   }
   // The product written where the kernel would write it, which may read it transposed.
-  std::optional<plan::View> result_of(std::size_t i, const Kernel& k, const Load& product) const {
-    plan::View v = s_.steps[i].results[0];
+  std::optional<View> result_of(std::size_t i, const Kernel& k, const Load& product) const {
+    View v = s_.steps[i].results[0];
     if (v.offset != 0 || product.offset != 0 || k.size() != s_.types[at(product.root)].size() ||
         element_count(v.shape) != k.size())
       return std::nullopt;
@@ -132,7 +122,7 @@ class Fuser {
     }
     v.root = k.stores[0].root;
     const auto& dot = std::get<DotStep>(s_.steps[i].what);
-    if (!plan::dot_result(*s_.program, *dot.eqn, v)) return std::nullopt;
+    if (!dot_result(*s_.program, *dot.eqn, v)) return std::nullopt;
     return v;
   }
   // Every element of a value, in its own order.
@@ -145,21 +135,21 @@ class Fuser {
     return is_argument_[at(v)] || (uses_.writer[at(v)] != none && uses_.writer[at(v)] < step);
   }
 
-  bool add_row(std::size_t i, const Kernel& k, const plan::View& result, const Load& row) {
+  bool add_row(std::size_t i, const Kernel& k, const View& result, const Load& row) {
     Step step = s_.steps[i];
     std::get<DotStep>(step.what).has_bias = true;
     replace_result(step, result, row.root);
-    const codegen::MatmulSpec spec = matmul_spec(s_, step);
+    const MatmulSpec spec = matmul_spec(s_, step);
     if (!takes_sums(spec) || spec.c_strides.back() != 1 || !is_row(k, row, spec.n) ||
-        !is_one_call(spec))
+        !can_.share_threads(spec))
       return false;
     step.operands.push_back({row.root, row.offset, {spec.n}, {1}});
     s_.steps[i] = std::move(step);
     return true;
   }
   // Something may be added before the result is rounded.
-  static bool takes_sums(const codegen::MatmulSpec& spec) {
-    return codegen::can_tile(spec) || (spec.result == Dtype::f32 && is_one_call(spec));
+  bool takes_sums(const MatmulSpec& spec) const {
+    return can_.tile(spec) || (spec.result == Dtype::f32 && can_.share_threads(spec));
   }
   // The same n neighbours at every row.
   static bool is_row(const Kernel& k, const Load& l, std::int64_t n) {
@@ -173,7 +163,7 @@ class Fuser {
 
   // Arguments of a loop's body are updated in place where they are carried; other arguments stay as
   // they are.
-  bool add_result(std::size_t i, std::size_t j, const Kernel& k, const plan::View& result,
+  bool add_result(std::size_t i, std::size_t j, const Kernel& k, const View& result,
                   const Load& other) {
     const Var x = other.root;
     const bool ends =
@@ -188,7 +178,7 @@ class Fuser {
     Step sum = s_.steps[i];
     std::get<DotStep>(sum.what).accumulates = true;
     replace_result(sum, result, result.root);
-    const codegen::MatmulSpec spec = matmul_spec(s_, sum);
+    const MatmulSpec spec = matmul_spec(s_, sum);
     if (!is_whole(k, other) || !takes_sums(spec) || before_[i]) return false;
     s_.steps[i] = std::move(sum);
     before_[i] = copy(k, other);
@@ -196,9 +186,9 @@ class Fuser {
   }
   bool is_output(Var v) const {
     return std::any_of(s_.outputs.begin(), s_.outputs.end(),
-                       [&](const plan::View& o) { return o.root == v; });
+                       [&](const View& o) { return o.root == v; });
   }
-  static void replace_result(Step& step, const plan::View& result, Var read) {
+  static void replace_result(Step& step, const View& result, Var read) {
     step.results[0] = result;
     step.writes = {result.root};
     if (std::find(step.reads.begin(), step.reads.end(), read) == step.reads.end())
@@ -224,6 +214,7 @@ class Fuser {
   }
 
   Schedule& s_;
+  const Capabilities& can_;
   bool is_body_;
   Uses uses_;
   std::vector<bool> is_argument_;
@@ -232,15 +223,15 @@ class Fuser {
 
 }  // namespace
 
-plan::Schedule with_epilogues(plan::Schedule s, bool is_body) {
+Schedule with_epilogues(Schedule s, const Capabilities& can, bool is_body) {
   for (Step& step : s.steps) {
-    auto* loop = std::get_if<plan::LoopStep>(&step.what);
+    auto* loop = std::get_if<LoopStep>(&step.what);
     if (loop == nullptr) continue;
     for (auto& body : loop->bodies)
-      body = std::make_shared<const Schedule>(with_epilogues(*body, true));
+      body = std::make_shared<const Schedule>(with_epilogues(*body, can, true));
   }
-  Fuser(s, is_body).run();
+  Fuser(s, can, is_body).run();
   return s;
 }
 
-}  // namespace reprise
+}  // namespace reprise::plan

@@ -6,10 +6,11 @@
 // Only where nothing else reads d, and where the bits are those of the two steps.
 #pragma once
 
+#include "plan/capabilities.h"
 #include "plan/schedule.h"
 
-namespace reprise {
+namespace reprise::plan {
 
-plan::Schedule with_epilogues(plan::Schedule, bool is_body = false);
+Schedule with_epilogues(Schedule, const Capabilities&, bool is_body = false);
 
-}  // namespace reprise
+}  // namespace reprise::plan

@@ -1,38 +1,18 @@
-#include "runtime/relay.h"
+#include "plan/find_relays.h"
 
 #include "base/machine.h"
-#include "products/tiled_dot.h"
 #include "plan/loops.h"
 #include "plan/relay.h"
-#include "runtime/code.h"
-#include "runtime/products.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
 
-namespace reprise {
+namespace reprise::plan {
 namespace {
-
-using codegen::MatmulSpec;
-using plan::DotStep;
-using plan::Kernel;
-using plan::RelayStep;
-using plan::Schedule;
-using plan::Step;
 
 constexpr std::int64_t fewest_slices = 4;
 constexpr std::size_t most_steps = 16, most_between = 4;
-
-// The number of outermost batch dimensions that make up the slices.
-std::optional<std::size_t> sliced_dims(const MatmulSpec& s, std::int64_t slices) {
-  std::int64_t n = 1;
-  for (std::size_t d = 0; d < s.batch.size(); ++d) {
-    n *= s.batch[d];
-    if (n == slices) return d + 1;
-  }
-  return std::nullopt;
-}
 
 // How a step reads or writes one value: loops with strides.
 struct Access {
@@ -44,14 +24,18 @@ struct Access {
 
 class Finder {
  public:
-  explicit Finder(const Schedule& s)
-      : s_(s), specs_(s.steps.size()), users_(s.types.size(), 0), is_outside_(s.on_host) {
+  Finder(const Schedule& s, const Capabilities& can)
+      : s_(s),
+        can_(can),
+        specs_(s.steps.size()),
+        users_(s.types.size(), 0),
+        is_outside_(s.on_host) {
     for (std::size_t i = 0; i < s.steps.size(); ++i) {
       if (std::holds_alternative<DotStep>(s.steps[i].what)) specs_[i] = matmul_spec(s, s.steps[i]);
       for (Var v : touched(i)) ++users_[at(v)];
     }
     for (Var v : s.program->in) is_outside_[at(v)] = true;
-    for (const plan::View& v : s.outputs) {
+    for (const View& v : s.outputs) {
       if (v.root >= 0) is_outside_[at(v.root)] = true;
     }
   }
@@ -99,7 +83,7 @@ class Finder {
 
   bool may_begin(std::size_t i) const {
     return specs_[i] && work_of(*specs_[i]) >= machine::work_worth_threads &&
-           codegen::can_tile(*specs_[i]) && !is_one_call(*specs_[i]);
+           can_.tile(*specs_[i]) && !can_.share_threads(*specs_[i]);
   }
   // The largest relay around product i in as many slices as pay; empty: nothing is passed on.
   Members relay_with(std::size_t i, const std::vector<bool>& is_taken) {
@@ -163,7 +147,7 @@ class Finder {
   }
   bool goes_before(std::size_t i, const Members& members) const {
     const Step& step = s_.steps[i];
-    if (std::holds_alternative<plan::TransferStep>(step.what)) return false;
+    if (std::holds_alternative<TransferStep>(step.what)) return false;
     return std::all_of(members.begin(), members.end(), [&](std::size_t m) {
       return m > i ||
              (!share(s_.steps[m].writes, touched(i)) && !share(s_.steps[m].reads, step.writes));
@@ -177,28 +161,28 @@ class Finder {
   bool can_cut(std::size_t i) const {
     if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
       if (k->has_column_reduce || k->loads.size() + k->stores.size() > few_pointers) return false;
-      const plan::Loops l = plan::loops_of(*k, 1);
+      const Loops l = loops_of(*k, 1);
       return l.tile_rows == 0 && (l.rows % slices_ == 0 ||
                                   (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));
     }
     if (!specs_[i]) return false;
-    return sliced_dims(*specs_[i], slices_) && !specs_[i]->bias &&
-           codegen::can_tile(slice_of(*specs_[i], slices_)) && !is_one_call(*specs_[i]);
+    return has_slices(*specs_[i], slices_) && !specs_[i]->bias &&
+           can_.tile(slice_of(*specs_[i], slices_)) && !can_.share_threads(*specs_[i]);
   }
   std::vector<Access> accesses(std::size_t i) const {
     const Step& step = s_.steps[i];
     std::vector<Access> out;
     if (const auto* k = std::get_if<Kernel>(&step.what)) {
-      for (const plan::Load& l : k->loads) {
-        if (l.source == plan::Source::memory)
+      for (const Load& l : k->loads) {
+        if (l.source == Source::memory)
           out.push_back({l.root, k->domain, l.strides, l.offset, false});
       }
-      for (const plan::Store& x : k->stores)
+      for (const Store& x : k->stores)
         out.push_back({x.root, k->domain, x.strides, x.offset, true});
       return out;
     }
     const MatmulSpec& m = *specs_[i];
-    const auto add = [&](const plan::View& v, const Ints& strides, std::int64_t rows,
+    const auto add = [&](const View& v, const Ints& strides, std::int64_t rows,
                          std::int64_t columns, bool is_write) {
       Ints sizes = m.batch;
       sizes.insert(sizes.end(), {rows, columns});
@@ -253,6 +237,7 @@ class Finder {
   }
 
   const Schedule& s_;
+  const Capabilities& can_;
   std::vector<std::optional<MatmulSpec>> specs_;  // of steps that are products
   std::vector<std::ptrdiff_t> users_;             // of every root: steps
   // of every root: an input, an output, or on the host
@@ -262,51 +247,30 @@ class Finder {
 
 }  // namespace
 
-MatmulSpec slice_of(MatmulSpec s, std::int64_t slices) {
-  const auto dims = static_cast<std::ptrdiff_t>(sliced_dims(s, slices).value());
-  for (Ints* x : {&s.batch, &s.a_strides, &s.b_strides, &s.c_strides})
-    x->erase(x->begin(), x->begin() + dims);
-  return s;
-}
-
-std::vector<SliceStart> slice_starts(const MatmulSpec& s, std::int64_t slices) {
-  const std::size_t dims = sliced_dims(s, slices).value();
-  std::vector<SliceStart> out(static_cast<std::size_t>(slices));
-  for (std::int64_t g = 0; g < slices; ++g) {
-    std::int64_t rest = g;
-    for (std::size_t d = dims; d-- > 0; rest /= s.batch[d]) {
-      const std::int64_t i = rest % s.batch[d];
-      SliceStart& start = out[static_cast<std::size_t>(g)];
-      start = {start.a + i * s.a_strides[d], start.b + i * s.b_strides[d],
-               start.c + i * s.c_strides[d]};
-    }
-  }
-  return out;
-}
-
-std::shared_ptr<const Schedule> with_relays(std::shared_ptr<const Schedule> schedule) {
+std::shared_ptr<const Schedule> with_relays(std::shared_ptr<const Schedule> schedule,
+                                            const Capabilities& can) {
   const auto may_have_some = [](const Step& step) {
     const bool is_batched =
         std::holds_alternative<DotStep>(step.what) && step.operands[0].shape.size() > 2;
-    return is_batched || std::holds_alternative<plan::LoopStep>(step.what);
+    return is_batched || std::holds_alternative<LoopStep>(step.what);
   };
   if (std::none_of(schedule->steps.begin(), schedule->steps.end(), may_have_some)) return schedule;
   Schedule s = *schedule;
   bool any = false;
   for (Step& step : s.steps) {
-    auto* loop = std::get_if<plan::LoopStep>(&step.what);
+    auto* loop = std::get_if<LoopStep>(&step.what);
     if (loop == nullptr) continue;
     for (auto& body : loop->bodies) {
-      const auto relayed = with_relays(body);
+      const auto relayed = with_relays(body, can);
       any = any || relayed != body;
       body = relayed;
     }
   }
-  if (auto steps = Finder(s).run()) {
+  if (auto steps = Finder(s, can).run()) {
     s.steps = std::move(*steps);
     any = true;
   }
   return any ? std::make_shared<const Schedule>(std::move(s)) : schedule;
 }
 
-}  // namespace reprise
+}  // namespace reprise::plan
