@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ORDER = ["base", "array", "program", "ops", "transform", "control", "functions", "remat",
-         "plan", "codegen", "products", "runtime", "report", "api"]
+         "plan", "engine", "codegen", "products", "runtime", "report", "api"]
 USERS = ["nn", "nnx", "optim", "io"]
 EXPENSIVE = {"iostream", "ranges", "regex"}
 FOREIGN = [({"codegen", "products"}, re.compile(r"^(llvm|llvm-c)\b")),

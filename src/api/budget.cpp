@@ -3,12 +3,9 @@
 
 #include "api/jit_entry.h"
 #include "base/error.h"
-#include "plan/cost.h"
-#include "plan/seconds.h"
 #include "report/json.h"
 #include "reprise/memory_curve.h"
 
-#include <cmath>
 #include <cstdio>
 #include <ostream>
 
@@ -24,48 +21,21 @@ std::string formatted(const char* how, A... values) {
 std::string mebibytes(double bytes) { return formatted("%.1f MiB", bytes / (1 << 20)); }
 double percent_over(double value, double base) { return base > 0 ? 100 * (value / base - 1) : 0; }
 
-double flops_of(const PlannedProgram& p) { return plan::cost_of(*p.code->schedule->program).flops; }
-
 }  // namespace
 
 namespace detail {
 
-BudgetAnalysis budget_of(const JitEntry& entry) {
-  const auto executable = entry.planned();
-  const Code& code = executable->code();
-  BudgetAnalysis a;
-  a.peak_bytes = a.plain_peak_bytes = code.memory.peak();
-  a.least_peak_bound = proven_peak(code);
-  a.offloaded_bytes = code.memory.host_bytes;
-  a.seconds = a.plain_seconds = a.lower_seconds = plan::seconds_of(*code.schedule);
-  a.flops = a.plain_flops = plan::cost_of(*code.schedule->program).flops;
-  const BudgetOutcome* outcome = executable->budget();
-  if (outcome == nullptr || !outcome->budget) return a;
-  a.budget = static_cast<std::int64_t>(*outcome->budget);
-  a.plain_peak_bytes = outcome->plain.planned.peak();
-  a.plain_seconds = outcome->plain.planned.seconds;
-  a.seconds = outcome->chosen.planned.seconds;
-  a.lower_seconds = std::min(outcome->chosen.lower_seconds, a.seconds);
-  a.plain_flops = flops_of(outcome->plain.planned);
-  for (const Repetition& r : outcome->chosen.repeated) {
-    a.repeated.push_back({r.value, r.at, r.bytes, r.seconds, r.flops, r.times});
-  }
-  return a;
-}
+BudgetAnalysis budget_of(const JitEntry& entry) { return entry.planned()->budget_analysis(); }
 
 std::vector<CurveData> curve_of(const JitEntry& entry) {
   constexpr int points = 12;
-  std::vector<CurveData> out;
-  for (const BudgetPoint& p : reprise::curve_of(*entry.program, entry.options, points)) {
-    out.push_back({p.planned.peak(), p.planned.seconds, flops_of(p.planned)});
-  }
-  return out;
+  return engine().curve(*entry.program, entry.options, points);
 }
 
 bool fits(const JitEntry& entry, std::int64_t budget) {
   CompileOptions options = entry.options;
   options.memory_budget = static_cast<std::size_t>(budget);
-  return reprise::fits(*entry.program, options);
+  return engine().fits(*entry.program, options);
 }
 
 void check_fitting(std::int64_t budget, std::int64_t most) {

@@ -2,14 +2,13 @@
 // repeats.
 #include "reprise/check.h"
 
+#include "api/engine.h"
 #include "api/flat.h"
 #include "ops/lax.h"
-#include "ops/shape.h"
 #include "program/walk.h"
 #include "remat/recompute.h"
 #include "remat/straight_line.h"
 #include "reprise/autodiff.h"
-#include "runtime/compile.h"
 
 namespace reprise::detail {
 namespace {
@@ -32,37 +31,11 @@ Traced trace_value_and_vjp(const Callee& f, const Arrays& args) {
 
 // The stored values of the compiled program: each shown when it is complete.
 RecomputeCheck check_compiled(const Program& p, const Arrays& inputs) {
-  const auto executable = compile(p, {.relays = false});
-  const Code& code = executable->code();
-  const plan::Schedule& s = *code.schedule;
-  RepeatedValues repeated(*s.program);
-  std::vector<std::size_t> complete(s.types.size(), 0);
-  std::vector<plan::View> stored(s.types.size());
-  for (std::size_t i = 0; i < s.steps.size(); ++i) {
-    for (Var v : s.steps[i].writes) {
-      complete[static_cast<std::size_t>(v)] = i;
-      stored[static_cast<std::size_t>(v)] =
-          plan::dense_view(v, s.types[static_cast<std::size_t>(v)].shape);
-    }
-    for (const plan::View& v : s.steps[i].results) {
-      if (v.shape == s.types[static_cast<std::size_t>(v.root)].shape)
-        stored[static_cast<std::size_t>(v.root)] = v;
-    }
-  }
-  const Observer show = [&](std::size_t i, std::byte* const* slots) {
-    for (Var v : s.steps[i].writes) {
-      const auto at = static_cast<std::size_t>(v);
-      const std::byte* from = address_of(code, v, slots);
-      if (at >= s.program->types.size() || complete[at] != i || from == nullptr ||
-          !repeated.wants(v))
-        continue;
-      NewArray copy(s.types[at]);
-      copy_strided(from, stored[at].strides, copy.bytes(), row_major_strides(s.types[at].shape),
-                   s.types[at].shape, itemsize(s.types[at].dtype));
-      repeated.see(v, std::move(copy).finish());
-    }
-  };
-  executable->run(inputs, &show);
+  const auto compiled = engine().compile(p, {.relays = false});
+  RepeatedValues repeated(compiled->lowered());
+  compiled->run_shown(
+      inputs, [&](Var v) { return repeated.wants(v); },
+      [&](Var v, const Array& value) { repeated.see(v, value); });
   return repeated.result();
 }
 

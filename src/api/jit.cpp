@@ -6,7 +6,6 @@
 #include "control/records.h"
 #include "plan/cost.h"
 #include "program/print.h"
-#include "runtime/text.h"
 
 #include <algorithm>
 #include <ostream>
@@ -58,10 +57,10 @@ std::optional<std::size_t> checked_budget(const std::optional<std::int64_t>& bud
 }
 
 // Null: the process ends, and what was not compiled before is evaluated.
-std::shared_ptr<const Executable> compiled_unless_gone(const JitEntry& entry) try {
+std::shared_ptr<const CompiledProgram> compiled_unless_gone(const JitEntry& entry) try {
   return entry.compiled();
 } catch (const RuntimeError&) {
-  if (codegen::compiler_is_gone()) return nullptr;
+  if (engine().is_gone()) return nullptr;
   throw;
 }
 
@@ -94,8 +93,7 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
     args.insert(args.begin(), known.consts.begin(), known.consts.end());
     // a list of thousands that has grown by doubling holds twice what it needs
     args.shrink_to_fit();
-    if (const auto executable = compiled_unless_gone(known))
-      return executable->run(std::move(args));
+    if (const auto compiled = compiled_unless_gone(known)) return compiled->run(std::move(args));
     return eval(*known.program, std::move(args));
   }
   return finished(
@@ -104,34 +102,15 @@ Arrays call_jit(Location at, const std::string& name, Arrays args, const JitEntr
 
 void compile_jit(const JitEntry& entry) { entry.planned(); }
 
-MemoryAnalysis memory_of(const JitEntry& entry) {
-  const auto executable = entry.planned();
-  const plan::MemoryPlan& plan = executable->code().memory;
-  const plan::Schedule& schedule = *executable->code().schedule;
-  MemoryAnalysis m;
-  m.argument_bytes = plan.argument_bytes;
-  m.peak_bytes = plan.peak();
-  m.alias_bytes = plan.alias_bytes;
-  m.copied_donations = executable->copied_donations();
-  m.host_temp_bytes = plan.host_bytes;
-  m.host_on_disk = plan.host_on_disk && plan.host_bytes > 0;
-  for (const plan::View& v : schedule.outputs) {
-    if (v.root < 0 ||
-        plan.places[static_cast<std::size_t>(v.root)].region == plan::Region::argument)
-      continue;
-    m.output_bytes += schedule.types[static_cast<std::size_t>(v.root)].nbytes();
-  }
-  m.temp_bytes = m.peak_bytes - std::min(m.peak_bytes, m.output_bytes);
-  return m;
-}
+MemoryAnalysis memory_of(const JitEntry& entry) { return entry.planned()->memory(); }
 
 CostAnalysis cost_of(const JitEntry& entry) {
-  const plan::Cost c = plan::cost_of(*entry.planned()->code().schedule->program);
+  const plan::Cost c = plan::cost_of(entry.planned()->lowered());
   return {c.flops, c.matmul_flops, c.bytes};
 }
 
 std::string program_text(const JitEntry& entry) { return to_text(*entry.program); }
-std::string plan_text(const JitEntry& entry) { return to_text(entry.planned()->code()); }
+std::string plan_text(const JitEntry& entry) { return entry.planned()->text(); }
 
 void other_types(const JitEntry& expected, const Arrays& got) {
   std::vector<std::string> wanted, given;

@@ -1,8 +1,8 @@
-// A function that jit has traced, and its executable once it is compiled.
+// A function that jit has traced, and what an engine made of it once it is compiled.
 #pragma once
 
-#include "reprise/jit.h"
-#include "runtime/compile.h"
+#include "api/engine.h"
+#include "program/program.h"
 
 #include <algorithm>
 #include <mutex>
@@ -21,21 +21,21 @@ struct JitEntry {
   CompileOptions options;
   bool is_shareable;
   // Compiled when it first runs on numbers; one that is only staged never is.
-  std::shared_ptr<const Executable> compiled() const {
+  std::shared_ptr<const CompiledProgram> compiled() const {
     const std::lock_guard lock(compiling_);
-    if (!executable_) executable_ = compile(*program, options);
-    return executable_;
+    if (!compiled_) compiled_ = engine().compile(*program, options);
+    return compiled_;
   }
   // What it will be, for those who only look: of a function that was traced for shapes alone there
   // is no machine code.
-  std::shared_ptr<const Executable> planned() const {
+  std::shared_ptr<const CompiledProgram> planned() const {
     if (!only_shapes) return compiled();
     const std::lock_guard lock(compiling_);
-    if (executable_) return executable_;
+    if (compiled_) return compiled_;
     if (!planned_) {
       CompileOptions without_code = options;
       without_code.only_memory = true;
-      planned_ = compile(*program, without_code);
+      planned_ = engine().compile(*program, without_code);
     }
     return planned_;
   }
@@ -43,7 +43,7 @@ struct JitEntry {
 
  private:
   mutable std::mutex compiling_;
-  mutable std::shared_ptr<const Executable> executable_, planned_;
+  mutable std::shared_ptr<const CompiledProgram> compiled_, planned_;
 };
 
 }  // namespace reprise::detail

@@ -13,7 +13,6 @@
 #include "report/json.h"
 #include "report/page.h"
 #include "reprise/errors.h"
-#include "runtime/timeline.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -43,10 +42,10 @@ class ProgramWriter {
       : strings_(strings),
         program_(program),
         entry_(program.entry()),
-        executable_(entry_.planned()) {}
+        compiled_(entry_.planned()) {}
 
   std::string text() {
-    const Timeline timeline = timeline_of(executable_->code(), entry_.program->arg_names);
+    const Timeline timeline = compiled_->timeline(entry_.program->arg_names);
     std::vector<std::string> bodies, steps, values, rules;
     for (const TimelineBody& b : timeline.bodies) {
       std::vector<std::string> body{strings_.number(b.label), std::to_string(b.outer)};
@@ -71,7 +70,7 @@ class ProgramWriter {
                ",\"on_disk\":", m.host_on_disk ? "true" : "false", "}");
   }
   std::string cost() const {
-    const Program& p = *executable_->code().schedule->program;
+    const Program& p = compiled_->lowered();
     const plan::Cost all = plan::cost_of(p), again = recomputed_cost(p);
     return "{\"flops\":" + whole(all.flops) + ",\"matmul\":" + whole(all.matmul_flops) +
            ",\"recomputed\":" + whole(again.flops) +
@@ -117,7 +116,7 @@ class ProgramWriter {
   JsonStrings& strings_;
   const NamedCompiled& program_;
   const JitEntry& entry_;
-  std::shared_ptr<const Executable> executable_;
+  std::shared_ptr<const CompiledProgram> compiled_;
 };
 
 void check_names(const std::vector<NamedCompiled>& programs) {

@@ -5,9 +5,8 @@
 
 namespace reprise {
 
-// Small ones by the primitive's plain evaluator, large ones by compiled code that is kept for the
-// next time (runtime/eager.cpp). Which of the two depends on the types alone: an operation that is
-// repeated gives the same bits.
+// By the engine (api/engine.cpp): the only call of the library that goes to a folder further down
+// the map, since whoever records an operation cannot know who computes it.
 Arrays evaluate(const Primitive&, const Arrays& x, const Params&, const Types& out);
 
 }  // namespace reprise

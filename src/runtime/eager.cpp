@@ -4,7 +4,6 @@
 #include "base/recent_cache.h"
 #include "ops/conv.h"
 #include "ops/records.h"
-#include "program/evaluate.h"
 #include "runtime/compile.h"
 
 #include <algorithm>
@@ -146,7 +145,8 @@ std::size_t eager_code_count() {
   return eager_code().recent.size();
 }
 
-Arrays evaluate(const Primitive& prim, const Arrays& x, const Params& params, const Types& out) {
+Arrays evaluate_eagerly(const Primitive& prim, const Arrays& x, const Params& params,
+                        const Types& out) {
   if (is_large(prim, x, params, out)) {
     if (const auto code = code_for(program_of(prim, x, params, out))) return code->run(x);
   }

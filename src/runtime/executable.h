@@ -1,6 +1,7 @@
 // A compiled program: immutable, runs from many threads at once.
 #pragma once
 
+#include "engine/engine.h"
 #include "runtime/budget.h"
 #include "runtime/code.h"
 
@@ -8,7 +9,7 @@
 
 namespace reprise {
 
-class Executable {
+class Executable final : public CompiledProgram {
  public:
   // Offloaded values go to a file in the directory; empty: they stay in memory.
   explicit Executable(std::shared_ptr<const Code> code, std::string spill_directory = {},
@@ -17,7 +18,16 @@ class Executable {
   // or when an offloaded value could not be written or read back. A donated argument that is the
   // last handle of its memory is overwritten, any other is copied first: arguments that the caller
   // moves in are given up.
-  Arrays run(Arrays args, const Observer* observer = nullptr) const;
+  Arrays run(Arrays args, const Observer* observer) const;
+  Arrays run(Arrays args) const override { return run(std::move(args), nullptr); }
+
+  // figures.cpp
+  MemoryAnalysis memory() const override;
+  BudgetAnalysis budget_analysis() const override;
+  const Program& lowered() const override { return *code_->schedule->program; }
+  std::string text() const override;
+  Timeline timeline(const std::vector<std::string>& argument_names) const override;
+  void run_shown(Arrays args, const Wants& wants, const Show& show) const override;
 
   const Code& code() const { return *code_; }
   const BudgetOutcome* budget() const { return budget_.get(); }  // null: none was asked for

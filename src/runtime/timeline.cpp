@@ -374,10 +374,6 @@ std::size_t most_bytes(const Timeline& t, bool host_counts) {
 
 }  // namespace
 
-std::size_t held_bytes(const TimelineValue& v) {
-  return v.is_free || v.holder == Holder::argument ? 0 : plan::aligned(v.bytes);
-}
-
 Timeline timeline_of(const Code& code, const std::vector<std::string>& argument_names) {
   Timeline out;
   out.bodies.push_back({"", 0});

@@ -1,0 +1,10 @@
+// The engine that compiles and evaluates.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace reprise {
+
+const Engine& engine();
+
+}  // namespace reprise
