@@ -69,5 +69,5 @@ TEST_CASE(
       [](Array x, bool flip) { return x.item<float>() > 0 && flip ? rp::sin(x) : rp::cos(x); });
   const std::string beside = error_of([&] { return g(3.0, true); });
   CHECK(contains(beside, "item: a number is needed while tracing a function for checkpoint"));
-  CHECK(contains(beside, "upstream_diagnostics_test.cpp:" + std::to_string(line + 3)));
+  CHECK(contains(beside, "upstream_diagnostics_test.cpp:" + std::to_string(line + 4)));
 }
