@@ -14,18 +14,16 @@ from pathlib import Path
 
 import check_layers
 
-ROW, TOP, LEFT, WIDTH = 38, 16, 16, 210
+ROW, TOP, LEFT, WIDTH = 38, 16, 16, 130
 STYLE = """<style>
   text { font: 13px system-ui, sans-serif; fill: #1f2328; }
   .folder { font: 13px ui-monospace, monospace; }
-  .small { font-size: 11px; fill: #59636e; text-anchor: end; }
   rect { fill: #f6f8fa; stroke: #8c959f; rx: 5; }
   .user rect { fill: none; stroke-dasharray: 4 3; }
   path { stroke: #59636e; fill: none; }
   marker path { fill: #59636e; stroke: none; }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3; }
-    .small { fill: #9198a1; }
     rect { fill: #161b22; stroke: #6e7681; }
     path { stroke: #9198a1; }
     marker path { fill: #9198a1; }
@@ -75,8 +73,7 @@ def drawing(root):
         y = middle[folder]
         kind = ' class="user"' if folder in check_layers.USERS else ""
         out.append(f'<g{kind}><rect x="{LEFT}" y="{y - 14}" width="{WIDTH}" height="28"/>'
-                   f'<text class="folder" x="{LEFT + 12}" y="{y + 5}">{folder}/</text>'
-                   f'<text class="small" x="{LEFT + WIDTH - 10}" y="{y + 4}">{len(sources(root, folder))} files</text></g>')
+                   f'<text class="folder" x="{LEFT + 12}" y="{y + 5}">{folder}/</text></g>')
     for folder, targets in reduced(graph).items():
         for target in sorted(targets, key=rows.index):
             a, b, x = middle[folder] - 4, middle[target] + 4, LEFT + WIDTH

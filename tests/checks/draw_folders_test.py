@@ -39,7 +39,8 @@ class DrawFolders(unittest.TestCase):
     def test_the_drawing_changes_with_the_sources(self):
         with tree(FILES) as root:
             before = draw_folders.drawing(Path(root))
-            (Path(root) / "src/array/e.h").write_text("#pragma once\n")
+            (Path(root) / "src/ops").mkdir()
+            (Path(root) / "src/ops/e.h").write_text('#include "program/c.h"\n')
             after = draw_folders.drawing(Path(root))
         self.assertIn("3 pairs", before)
         self.assertNotEqual(before, after)
