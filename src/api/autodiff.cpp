@@ -3,6 +3,7 @@
 
 #include "api/flat.h"
 #include "api/linear_map.h"
+#include "control/body.h"
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "transform/jvp.h"
@@ -60,7 +61,7 @@ GradOutputs value_and_grad(const Callee& f, const Arrays& args, const std::vecto
   std::vector<bool> is_loss(t.program->out.size(), false);  // aux is not differentiated
   is_loss[0] = true;
   Linearized lin =
-      linearize(*t.program, with_consts(t.consts, args), behind_consts(t.consts.size(), active),
+      linearize(*t.program, concat(t.consts, args), behind_consts(t.consts.size(), active),
                 {.promoted_literals = true, .differentiated = is_loss, .known = &t.known});
   Tangents cts;
   if (lin.nonzero[0]) {
@@ -131,7 +132,7 @@ VjpOutputs vjp(const Callee& f, const Arrays& args, std::vector<bool> active) {
   const AtUser at(f.at);
   const Traced t = trace_callee(f, "vjp", leaf_types(args), &args);
   Linearized lin =
-      linearize(*t.program, with_consts(t.consts, args), behind_consts(t.consts.size(), active),
+      linearize(*t.program, concat(t.consts, args), behind_consts(t.consts.size(), active),
                 {.promoted_literals = true, .known = &t.known});
   auto map = std::make_shared<LinearMap>();
   map->linear = lin.linear;
@@ -207,7 +208,7 @@ std::pair<Arrays, Arrays> jvp(const Callee& f, const Arrays& primals, const Arra
   for (std::size_t i = 0; i < primals.size(); ++i) {
     dx.push_back(checked_tangent("jvp", tangents[i], primals[i].type()));
   }
-  Duals d = reprise::jvp(*t.program, with_consts(t.consts, primals), dx);
+  Duals d = reprise::jvp(*t.program, concat(t.consts, primals), dx);
   Arrays out_tangents;
   for (std::size_t i = 0; i < d.out.size(); ++i) {
     out_tangents.push_back(finished(value_or_zeros(d.tangents[i], d.out[i].type())));

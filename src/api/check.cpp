@@ -4,6 +4,7 @@
 
 #include "api/engine.h"
 #include "api/flat.h"
+#include "control/body.h"
 #include "ops/lax.h"
 #include "program/walk.h"
 #include "remat/recompute.h"
@@ -20,7 +21,7 @@ Traced trace_value_and_vjp(const Callee& f, const Arrays& args) {
     Arrays cts;
     for (const Array& y : v.out)
       cts.push_back(is_floating(y.dtype()) ? lax::full_like(y.type(), 1) : y);
-    return with_consts(v.out, v.map.transposed(cts, f.at));
+    return concat(v.out, v.map.transposed(cts, f.at));
   };
   return trace(both, leaf_types(args),
                {.transform = "check_recompute",
@@ -48,7 +49,7 @@ RecomputeCheck check_recompute(const Callee& f, const Arrays& args) {
                                "check_recompute: numbers are needed, got a call while tracing");
   }
   const Traced whole = trace_value_and_vjp(f, args);
-  const Arrays inputs = with_consts(whole.consts, args);
+  const Arrays inputs = concat(whole.consts, args);
   const ProgramPtr line = straight_line(*whole.program, inputs);
   RepeatedValues repeated(*line, whole.consts);
   walk(*line, inputs, [&](const Equation& e, const Arrays& x) {

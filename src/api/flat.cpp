@@ -29,12 +29,6 @@ Traced trace_callee(const detail::Callee& f, const char* transform, const Types&
   return t;
 }
 
-Arrays with_consts(const Arrays& consts, const Arrays& args) {
-  Arrays all = consts;
-  all.insert(all.end(), args.begin(), args.end());
-  return all;
-}
-
 Array finished(const Array& a) {
   if (!content(a).number() || is_tracing()) return a;
   return with_type(a, a.type());

@@ -10,7 +10,6 @@ Types leaf_types(const Arrays&);
 // `values`: the function may ask for numbers, which come from these arguments.
 Traced trace_callee(const detail::Callee&, const char* transform, const Types& in,
                     const Arrays* values = nullptr);
-Arrays with_consts(const Arrays& consts, const Arrays& args);
 // Results handed to the user: a literal becomes an array unless it belongs to an open trace.
 Array finished(const Array&);
 Arrays finished(Arrays);

@@ -3,6 +3,7 @@
 
 #include "api/flat.h"
 #include "api/primitives.h"
+#include "control/body.h"
 #include "program/parse.h"
 #include "program/print.h"
 #include "transform/dce.h"
@@ -32,7 +33,7 @@ Arrays Jaxpr::eval(const Arrays& args, Location where) const {
                       wanted[i]);
     }
   }
-  return finished(reprise::eval(*program_, with_consts(consts_, args)));
+  return finished(reprise::eval(*program_, concat(consts_, args)));
 }
 
 Jaxpr parse_jaxpr(std::string_view text) {

@@ -1,6 +1,7 @@
 #include "transform/vmap.h"
 
 #include "api/flat.h"
+#include "control/body.h"
 #include "ops/lax.h"
 #include "reprise/autodiff.h"
 
@@ -59,7 +60,7 @@ Arrays vmap(const Callee& f, const Arrays& args, const OptionalAxes& in_axes,
   const Traced t = trace_callee(f, "vmap", in);
   Axes all_axes(t.consts.size());
   all_axes.insert(all_axes.end(), axes.begin(), axes.end());
-  Batched b = reprise::vmap(*t.program, with_consts(t.consts, args), all_axes, n);
+  Batched b = reprise::vmap(*t.program, concat(t.consts, args), all_axes, n);
   const OptionalAxes wanted = expand_out_axes(out_axes, b.out.size());
   for (std::size_t k = 0; k < b.out.size(); ++k) {
     if (!wanted[k]) {

@@ -1,4 +1,5 @@
 // Other views of the same values: conversion, reinterpretation, rounding, copies.
+#include "base/float_format.h"
 #include "ops/elementwise.h"
 #include "ops/records.h"
 #include "ops/shape.h"
@@ -80,37 +81,15 @@ Batched bitcast_batch(const Primitive& self, const Arrays& x, const Axes& axes, 
 }
 
 // ------------------------------------------------------------------------------- reduce_precision
-template <class T>
-struct FloatFormat;
-template <>
-struct FloatFormat<float> {
-  using Bits = std::uint32_t;
-  static constexpr int exponent_bits = 8, mantissa_bits = 23;
-};
-template <>
-struct FloatFormat<double> {
-  using Bits = std::uint64_t;
-  static constexpr int exponent_bits = 11, mantissa_bits = 52;
-};
-template <>
-struct FloatFormat<Float16> {
-  using Bits = std::uint16_t;
-  static constexpr int exponent_bits = 5, mantissa_bits = 10;
-};
-template <>
-struct FloatFormat<BFloat16> {
-  using Bits = std::uint16_t;
-  static constexpr int exponent_bits = 8, mantissa_bits = 7;
-};
-
 // Round to nearest even; too large becomes inf; subnormal numbers of a narrower exponent become 0.
 template <class T>
-T with_precision(T x, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
-  using Format = FloatFormat<T>;
-  constexpr int mantissa = Format::mantissa_bits, exponent = Format::exponent_bits;
-  constexpr std::uint64_t infinity = ((1ull << exponent) - 1) << mantissa;
-  constexpr std::uint64_t sign_bit = 1ull << (exponent + mantissa);
-  const std::uint64_t bits = std::bit_cast<typename Format::Bits>(x);
+T with_precision(T x, FloatFormat format, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t,
+                                  std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint16_t>>;
+  const int mantissa = format.mantissa_bits, exponent = format.exponent_bits;
+  const std::uint64_t infinity = ((1ull << exponent) - 1) << mantissa;
+  const std::uint64_t sign_bit = 1ull << (exponent + mantissa);
+  const std::uint64_t bits = std::bit_cast<Bits>(x);
   const std::uint64_t sign = bits & sign_bit;
   std::uint64_t rest = bits & ~sign_bit;
   if (rest >= infinity) return x;  // inf and NaN
@@ -127,7 +106,7 @@ T with_precision(T x, std::int64_t exponent_bits, std::int64_t mantissa_bits) {
     if (e > bias + new_bias) rest = infinity;
     if (e <= bias - new_bias) rest = 0;
   }
-  return std::bit_cast<T>(static_cast<typename Format::Bits>(sign | rest));
+  return std::bit_cast<T>(static_cast<Bits>(sign | rest));
 }
 
 Types reduce_precision_type(const Types& in, const Params& params) {
@@ -149,7 +128,8 @@ Arrays reduce_precision_eval(const Arrays& x, const Params& params, const Types&
     using T = decltype(tag);
     const T* in = elements<T>(x[0]);
     T* to = result.data<T>();
-    for (std::int64_t i = 0; i < result.size(); ++i) to[i] = with_precision(in[i], e, m);
+    const FloatFormat format = float_format(x[0].dtype());
+    for (std::int64_t i = 0; i < result.size(); ++i) to[i] = with_precision(in[i], format, e, m);
   });
   return {std::move(result).finish()};
 }

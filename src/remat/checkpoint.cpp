@@ -1,5 +1,6 @@
 #include "remat/checkpoint.h"
 
+#include "base/float_format.h"
 #include "control/body.h"
 #include "ops/lax.h"
 #include "ops/records.h"
@@ -60,15 +61,6 @@ Params remat_parsed(const Params& printed, const Types&, const Types&) {
 }
 
 // --------------------------------------------------------------------------------------- splitting
-struct Bits {
-  std::int64_t exponent, mantissa;
-};
-Bits bits_of(Dtype d) {
-  if (d == Dtype::f16) return {5, 10};
-  if (d == Dtype::bf16) return {8, 7};
-  return d == Dtype::f64 ? Bits{11, 52} : Bits{8, 23};
-}
-
 // A residual that the forward pass also reads is rounded to its dtype where it is made, so that
 // both passes see the same bits whatever precision a compiler works in.
 Program with_precision_barriers(Program p, std::size_t residuals) {
@@ -88,8 +80,9 @@ Program with_precision_barriers(Program p, std::size_t residuals) {
     if (!is_floating(type.dtype) || !read[static_cast<std::size_t>(v)] || producer == made_by.end())
       continue;
     Equation& e = p.eqns[producer->second];
-    const Bits bits = bits_of(type.dtype);
-    const Params params{{"exponent_bits", bits.exponent}, {"mantissa_bits", bits.mantissa}};
+    const FloatFormat format = float_format(type.dtype);
+    const Params params{{"exponent_bits", std::int64_t{format.exponent_bits}},
+                        {"mantissa_bits", std::int64_t{format.mantissa_bits}}};
     if (e.prim == &reduce_precision_p && e.params == params) continue;
     const Var raw = p.fresh(type);
     std::replace(e.out.begin(), e.out.end(), v, raw);

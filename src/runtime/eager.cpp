@@ -4,6 +4,7 @@
 #include "base/recent_cache.h"
 #include "ops/conv.h"
 #include "ops/records.h"
+#include "program/equation_hash.h"
 #include "runtime/compile.h"
 
 #include <algorithm>
@@ -102,11 +103,9 @@ struct KeyHash {
   std::size_t operator()(const Key& key) const { return key.hash; }
 };
 Key key_of(Program p) {
-  const Equation& e = p.eqns[0];
-  std::size_t hash = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
-  for (const Type& t : p.types) {
-    for (std::int64_t d : t.shape) hash = hash * 1000003 + static_cast<std::size_t>(d);
-  }
+  Shape sizes;
+  for (const Type& t : p.types) sizes.insert(sizes.end(), t.shape.begin(), t.shape.end());
+  const std::size_t hash = equation_hash(p.eqns[0], sizes);
   return {hash, std::make_shared<const Program>(std::move(p))};
 }
 

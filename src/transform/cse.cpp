@@ -1,6 +1,7 @@
 #include "transform/cse.h"
 
 #include "program/effects.h"
+#include "program/equation_hash.h"
 #include "transform/rewrite.h"
 
 #include <unordered_map>
@@ -8,14 +9,13 @@
 namespace reprise {
 namespace {
 
-std::size_t hash_of(const Equation& e) {
-  std::size_t h = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
+std::size_t hash_by_operands(const Equation& e) {
+  std::vector<std::size_t> operands;
   for (const Atom& a : e.in) {
-    const auto part =
-        a.is_var() ? static_cast<std::size_t>(a.var) : static_cast<std::size_t>(a.literal.natural);
-    h = h * 1000003 + part;
+    operands.push_back(a.is_var() ? static_cast<std::size_t>(a.var)
+                                  : static_cast<std::size_t>(a.literal.natural));
   }
-  return h;
+  return equation_hash(e, operands);
 }
 bool same(const Equation& a, const Equation& b) {
   return a.prim == b.prim && a.in == b.in && a.params == b.params && a.out.size() == b.out.size();
@@ -34,7 +34,7 @@ Program cse(const Program& p) {
       rewrite.append(std::move(now));
       continue;
     }
-    const std::size_t h = hash_of(now);
+    const std::size_t h = hash_by_operands(now);
     const auto [first, last] = seen.equal_range(h);
     const Equation* earlier = nullptr;
     for (auto it = first; it != last; ++it) {

@@ -1,7 +1,9 @@
 #include "transform/value_numbers.h"
 
 #include "base/dtype.h"
+#include "base/float_format.h"
 #include "ops/records.h"
+#include "program/equation_hash.h"
 
 #include <cstring>
 #include <map>
@@ -22,10 +24,8 @@ struct Made {  // the first equation with these numbers
 bool keeps_all_bits(const Params& params, Dtype d) {
   const auto exponent = params.get<std::int64_t>("exponent_bits");
   const auto mantissa = params.get<std::int64_t>("mantissa_bits");
-  if (d == Dtype::f16) return exponent >= 5 && mantissa >= 10;
-  if (d == Dtype::bf16) return exponent >= 8 && mantissa >= 7;
-  if (d == Dtype::f32) return exponent >= 8 && mantissa >= 23;
-  return exponent >= 11 && mantissa >= 52;
+  const FloatFormat format = float_format(d);
+  return exponent >= format.exponent_bits && mantissa >= format.mantissa_bits;
 }
 
 class Numbering {
@@ -95,8 +95,7 @@ class Numbering {
   }
 
   const Numbers& computed(const Equation& e, const Numbers& in) {
-    std::size_t h = hash_of(e.params) * 31 + reinterpret_cast<std::uintptr_t>(e.prim);
-    for (Number n : in) h = h * 1000003 + n;
+    const std::size_t h = equation_hash(e, in);
     const auto [first, last] = made_.equal_range(h);
     for (auto it = first; it != last; ++it) {
       const Equation& earlier = *it->second.equation;
