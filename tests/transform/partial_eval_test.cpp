@@ -2,6 +2,7 @@
 #include "transform/partial_eval.h"
 
 #include "derivatives.h"
+#include "program/check.h"
 #include "program/print.h"
 #include "transform/rewrite.h"
 
@@ -259,6 +260,19 @@ TEST_CASE("unzip: the linear part takes known values as residuals only") {
   CHECK(text(*parts->linear) == "{ lambda ; a:f32[] b:f32[]. let c:f32[] = mul a b in (c,) }");
   CHECK(parts->known->out.size() == 2);  // the known output, the residual
   CHECK(rp::unzip(p, {false, true}) == parts);
+}
+
+TEST_CASE("what only an effect in a loop reads is handed to the loop") {
+  const auto f = [](Array w, Array xs) {
+    const auto step = [&](Array c, Array x) {
+      const Array wave = rp::sin(w);
+      rp::debug::print("{}", wave);
+      return std::pair{c + w * x, c};
+    };
+    return rp::scan(step, Array(0.0f), xs).first;
+  };
+  const auto p = rp::make_jaxpr(rp::grad(f))(rp::ones({}), rp::ones({4})).program();
+  rp::check(*p);  // every variable of every body is bound
 }
 
 }  // namespace
