@@ -34,7 +34,7 @@ PlannedRun planned(const std::string& policy, const TypedFunction& f) {
   PlannedRun run{policy, compiled(f)};
   run.memory = run.program.memory_analysis();
   run.cost = run.program.cost_analysis();
-  const Program& planned_program = *run.program.entry()->planned()->code().schedule->program;
+  const Program& planned_program = run.program.entry()->planned()->lowered();
   run.recomputed_flops = recomputed_cost(planned_program).flops;
   return run;
 }
