@@ -38,6 +38,7 @@ void expect(llvm::Error e) {
 
 std::atomic<std::size_t> loaded_modules{0}, loaded_bytes{0};
 std::atomic<bool> is_gone{false};  // the process ends, and with it what LLVM needs
+std::mutex unloading;              // held by who unloads code, and when that becomes impossible
 
 unsigned widest_vectors() {
   const auto features = llvm::sys::getHostCPUFeatures();
@@ -92,6 +93,7 @@ class Loaded final : public MachineCode {
   ~Loaded() override {
     --loaded_modules;
     loaded_bytes -= bytes_;
+    const std::lock_guard lock(unloading);
     if (loader_->is_broken || is_gone)
       tracker_.resetWithoutRelease();
     else
@@ -160,7 +162,7 @@ class Machine {
   struct CloseAtExit {
     ~CloseAtExit() {
       std::atexit([] {
-        const std::lock_guard lock(get().mutex_);
+        const std::scoped_lock lock(get().mutex_, unloading);
         is_gone = true;
       });
     }

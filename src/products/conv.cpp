@@ -411,21 +411,9 @@ Made& made() {
   return all;
 }
 
-// For the library's static objects: by the number of dimensions, and by what may make it a
-// gradient.
-int kind_of(const ConvSpec& s) {
-  constexpr int first = 8;
-  const bool has_holes = std::any_of(s.lhs_dilation.begin(), s.lhs_dilation.end(),
-                                     [](std::int64_t d) { return d > 1; });
-  const bool is_large = product(s.window) > product(s.out);
-  const int dims = static_cast<int>(std::min<std::size_t>(s.in.size(), 3));
-  return first + 8 * dims + (has_holes ? 4 : 0) + (is_large ? 2 : 0) +
-         (s.feature_groups > 1 ? 1 : 0);
-}
-
 // Null: nothing here takes the spec.
 std::shared_ptr<const Convolution> find_or_build(const ConvSpec& s, int threads) try {
-  return made().find_or_make(s, threads, kind_of(s), build);
+  return made().find_or_make(s, threads, build);
 } catch (const dnnl::error& error) {
   fail<RuntimeError>("convolution: oneDNN failed, got ", error.what());
 }

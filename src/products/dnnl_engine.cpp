@@ -100,17 +100,17 @@ bool is_over = false;
 
 MakingPrimitives::MakingPrimitives() : lock_(making) {}
 
-bool MakingPrimitives::is_possible() const { return !is_over; }
-
-void MakingPrimitives::made(int kind) {
-  static std::uint64_t known = 0;
-  const std::uint64_t bit = std::uint64_t{1} << kind;
-  if ((known & bit) != 0) return;
-  known |= bit;
+MakingPrimitives::~MakingPrimitives() {
+  if (!has_begun_) return;
   std::atexit([] {
-    const std::lock_guard lock(making);  // whoever is making some ends first
+    const std::lock_guard lock(making);
     is_over = true;
   });
+}
+
+bool MakingPrimitives::begin() {
+  has_begun_ = !is_over;
+  return has_begun_;
 }
 
 // ------------------------------------------------------------------------------------------ chains

@@ -23,16 +23,20 @@ const dnnl::engine& dnnl_cpu();
 // Held while primitives are made, one at a time. At the end of a process the library's own static
 // objects are destroyed before those of the user that are older, and no more can be made then;
 // those that exist still run.
+//
+// Any primitive may bring static objects of the library to life, not only the first of its kind:
+// reorders have tables for each pair of types. What is registered after each of them for the end of
+// the process runs before they go, and waits for who makes one.
 class MakingPrimitives {
  public:
   MakingPrimitives();
-  bool is_possible() const;
-  // After the first primitives of a kind, which bring static objects of their own to life: what is
-  // registered now for the end of the process runs before they go. Kinds: 0 to 63.
-  void made(int kind);
+  ~MakingPrimitives();
+  // Primitives are made from here on. False: the process ends, none can be made.
+  bool begin();
 
  private:
   std::unique_lock<std::mutex> lock_;
+  bool has_begun_ = false;
 };
 
 // Primitives that run one after another:

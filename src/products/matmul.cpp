@@ -396,8 +396,7 @@ std::shared_ptr<const Matmul> find_or_build(const MatmulSpec& s, int threads) tr
   if (!is_well_formed(s)) return nullptr;
   if (result_is_empty(s) || s.k == 0) return std::make_shared<EmptySum>(s);
   if (can_tile(s)) return make_tiled_dot(s, threads);
-  constexpr int kind = 0;  // of the library's static objects
-  return made().find_or_make(s, threads, kind, build);
+  return made().find_or_make(s, threads, build);
 } catch (const dnnl::error& error) {
   fail<RuntimeError>("matmul: oneDNN failed, got ", error.what());
 }

@@ -15,17 +15,14 @@ class PrimitiveCache {
  public:
   explicit PrimitiveCache(std::size_t most) : made_(most) {}
 
-  // make(spec, threads) unless it is known what that gives; null also when the process ends. Kinds:
-  // as MakingPrimitives::made has them.
+  // make(spec, threads) unless it is known what that gives; null also when the process ends.
   template <class Make>
-  std::shared_ptr<const Object> find_or_make(const Spec& spec, int threads, int kind,
-                                             const Make& make) {
+  std::shared_ptr<const Object> find_or_make(const Spec& spec, int threads, const Make& make) {
     MakingPrimitives making;
     const Key key{spec, threads};
     if (const auto found = made_.find(key)) return *found;
-    if (!making.is_possible()) return nullptr;
+    if (!making.begin()) return nullptr;
     std::shared_ptr<const Object> object = make(spec, threads);
-    making.made(kind);
     made_.add(key, object);
     return object;
   }
