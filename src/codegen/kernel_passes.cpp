@@ -31,7 +31,7 @@ KernelPasses::KernelPasses(const plan::Kernel& kernel)
       if (!is_full(n) || seen[n]) return;
       seen[n] = true;
       const Node& node = k.nodes[n];
-      if (node.kind == NodeKind::load) return;
+      if (is_read(node)) return;
       if (first[n] != none) {
         if (spill[n] == none) spill[n] = spills++;
         return;

@@ -8,6 +8,11 @@
 
 namespace reprise::codegen {
 
+// Read from memory by every pass that wants it.
+inline bool is_read(const plan::Node& node) {
+  return node.kind == plan::NodeKind::load || node.kind == plan::NodeKind::choice;
+}
+
 struct KernelPasses {
   explicit KernelPasses(const plan::Kernel&);
 

@@ -160,7 +160,9 @@ class Finder {
   }
   bool can_cut(std::size_t i) const {
     if (const auto* k = std::get_if<Kernel>(&s_.steps[i].what)) {
-      if (k->has_column_reduce || k->loads.size() + k->stores.size() > few_pointers) return false;
+      if (k->has_column_reduce || k->has_bounds() ||
+          k->loads.size() + k->stores.size() > few_pointers)
+        return false;
       const Loops l = loops_of(*k, 1);
       return l.tile_rows == 0 && (l.rows % slices_ == 0 ||
                                   (l.rows == 1 && !k->has_row_reduce && l.columns % slices_ == 0));

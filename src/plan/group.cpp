@@ -30,6 +30,34 @@ bool constant_from(const Ints& strides, std::size_t begin) {
                      [](std::int64_t s) { return s == 0; });
 }
 
+// Rows from `begin` on walk with one stride, and bounds of them are bounds of their one loop.
+bool row_collapses(const Ints& domain, const Ints& strides, const std::vector<Bound>& bounds,
+                   std::size_t begin) {
+  return collapses(domain, strides, begin) &&
+         std::all_of(bounds.begin(), bounds.end(), [&](const Bound& b) { return b.loop <= begin; });
+}
+
+// Of every loop, which `domain` refines: the first of the loops that it becomes, and their number.
+std::vector<std::pair<std::size_t, std::size_t>> loops_in(const Ints& sizes, const Ints& domain) {
+  std::vector<std::pair<std::size_t, std::size_t>> out(sizes.size(), {0, 0});
+  std::size_t k = domain.size();
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    const std::size_t end = k;
+    for (std::int64_t inner = 1; inner < sizes[d]; inner *= domain[k]) --k;
+    out[d] = {k, end - k};
+  }
+  return out;
+}
+std::optional<std::vector<Bound>> refined_bounds(
+    const std::vector<Bound>& bounds, const std::vector<std::pair<std::size_t, std::size_t>>& now) {
+  std::vector<Bound> out;
+  for (const Bound& b : bounds) {
+    if (now[b.loop].second != 1) return std::nullopt;
+    out.push_back({now[b.loop].first, b.begin, b.end});
+  }
+  return out;
+}
+
 std::size_t what_is_read(Source source, Var root, std::int64_t offset, const Literal& number) {
   std::size_t h = static_cast<std::size_t>(root);
   for (const auto part :
@@ -69,19 +97,30 @@ Ints Group::canonical_strides(bool per_row) const {
   return out;
 }
 
-void Group::refine(const Ints& domain) {
-  if (domain == kernel_.domain) return;
-  for (Load& l : kernel_.loads) l.strides = refined_strides(l.strides, kernel_.domain, domain);
+bool Group::refine(const Ints& domain) {
+  if (domain == kernel_.domain) return true;
+  const auto now = loops_in(kernel_.domain, domain);
+  std::vector<std::vector<Bound>> bounds;
+  for (const Load& l : kernel_.loads) {
+    auto refined = refined_bounds(l.bounds, now);
+    if (!refined) return false;
+    bounds.push_back(std::move(*refined));
+  }
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    Load& l = kernel_.loads[i];
+    l.bounds = std::move(bounds[i]);
+    l.strides = refined_strides(l.strides, kernel_.domain, domain);
+  }
   for (Store& s : kernel_.stores) s.strides = refined_strides(s.strides, kernel_.domain, domain);
   kernel_.domain = domain;
+  return true;
 }
 
 bool Group::accept(const Shape& shape) {
   Ints wanted = domain_of(shape);
   if (is_per_row(shape)) wanted.push_back(kernel_.row);
   const auto common = common_domain(kernel_.domain, wanted);
-  if (common) refine(*common);
-  return common.has_value();
+  return common && refine(*common);
 }
 
 bool Group::set_row(std::int64_t row) {
@@ -90,9 +129,11 @@ bool Group::set_row(std::int64_t row) {
   const auto common = common_domain(kernel_.domain, domain_of({kernel_.size() / row, row}));
   if (!common) return false;
   const std::size_t begin = row_begin(*common, row);
+  const auto now = loops_in(kernel_.domain, *common);
   for (const Load& l : kernel_.loads) {
-    if (!collapses(*common, refined_strides(l.strides, kernel_.domain, *common), begin))
-      return false;
+    const auto bounds = refined_bounds(l.bounds, now);
+    const Ints strides = refined_strides(l.strides, kernel_.domain, *common);
+    if (!bounds || !row_collapses(*common, strides, *bounds, begin)) return false;
   }
   for (const Store& s : kernel_.stores) {
     if (!collapses(*common, refined_strides(s.strides, kernel_.domain, *common), begin))
@@ -102,7 +143,8 @@ bool Group::set_row(std::int64_t row) {
   kernel_.row = row;
   for (Node& node : kernel_.nodes) {
     if (node.kind == NodeKind::load)
-      node.per_row = constant_from(kernel_.loads[node.load].strides, begin);
+      node.per_row = kernel_.loads[node.load].bounds.empty() &&
+                     constant_from(kernel_.loads[node.load].strides, begin);
   }
   return true;
 }
@@ -119,23 +161,25 @@ bool Group::set_segments(std::int64_t segments) {
   return true;
 }
 
-std::size_t Group::load(const Operand& x, const Ints& strides) {
+std::size_t Group::load(const Operand& x, const Ints& strides, const std::vector<Bound>& bounds) {
   const auto [first, last] =
       load_nodes_.equal_range(what_is_read(x.source, x.view.root, x.view.offset, x.number));
   for (auto it = first; it != last; ++it) {
     const std::size_t n = it->second;
     const Load& l = kernel_.loads[kernel_.nodes[n].load];
     if (l.source == x.source && l.dtype == x.dtype && l.root == x.view.root &&
-        l.offset == x.view.offset && l.strides == strides && l.number == x.number) {
+        l.offset == x.view.offset && l.strides == strides && l.number == x.number &&
+        l.bounds == bounds) {
       return n;
     }
   }
-  kernel_.loads.push_back({x.source, x.dtype, x.view.offset, strides, x.number, x.view.root});
+  kernel_.loads.push_back(
+      {x.source, x.dtype, x.view.offset, strides, x.number, x.view.root, bounds});
   Node node;
   node.kind = NodeKind::load;
   node.load = kernel_.loads.size() - 1;
   node.type = Type{x.dtype, {}};
-  if (kernel_.row > 0) {
+  if (kernel_.row > 0 && bounds.empty()) {
     const std::size_t begin = row_begin(kernel_.domain, kernel_.row);
     node.per_row = constant_from(strides, begin);
   }
@@ -149,7 +193,47 @@ void Group::remember_load(std::size_t node) {
   load_nodes_.emplace(what_is_read(l.source, l.root, l.offset, l.number), node);
 }
 
+std::optional<std::vector<Bound>> Group::bounds_over(const Piece& piece, const Shape& shape) const {
+  std::vector<Bound> bounds;
+  for (std::size_t d = 0; d < piece.begin.size(); ++d) {
+    const bool is_all = piece.begin[d] == 0 && piece.end[d] == shape[d];
+    if (!is_all) bounds.push_back({d, piece.begin[d], piece.end[d]});
+  }
+  return refined_bounds(bounds, loops_in(shape, kernel_.domain));
+}
+
+bool Group::can_read_pieces(const Operand& x, const Shape& shape) const {
+  if (x.view.shape != shape || is_per_row(shape)) return false;
+  return std::all_of(x.pieces->begin(), x.pieces->end(), [&](const Piece& piece) {
+    if (piece.source == Source::memory && node_of_.contains(piece.view.root)) return false;
+    const auto bounds = bounds_over(piece, shape);
+    if (!bounds || kernel_.row == 0) return bounds.has_value();
+    const Ints strides = piece.begin.empty()
+                             ? Ints(kernel_.domain.size(), 0)
+                             : refined_strides(piece.view.strides, shape, kernel_.domain);
+    return row_collapses(kernel_.domain, strides, *bounds, row_begin(kernel_.domain, kernel_.row));
+  });
+}
+
+std::size_t Group::choice(const Operand& x) {
+  const auto known = choice_of_.find(x.view.root);
+  if (known != choice_of_.end()) return known->second;
+  Node node;
+  node.kind = NodeKind::choice;
+  node.type = Type{x.dtype, {}};
+  for (const Piece& piece : *x.pieces) {
+    const Ints strides = piece.begin.empty()
+                             ? Ints(kernel_.domain.size(), 0)
+                             : refined_strides(piece.view.strides, x.view.shape, kernel_.domain);
+    const Operand part{piece.view, piece.source, x.dtype, piece.number};
+    node.in.push_back(load(part, strides, *bounds_over(piece, x.view.shape)));
+  }
+  kernel_.nodes.push_back(std::move(node));
+  return choice_of_[x.view.root] = kernel_.nodes.size() - 1;
+}
+
 bool Group::can_read(const Operand& x, const Shape& shape) const {
+  if (x.source == Source::pieces) return can_read_pieces(x, shape);
   const Ints strides = strides_over(broadcast(x.view, shape));
   const auto made = x.source == Source::memory ? node_of_.find(x.view.root) : node_of_.end();
   if (made != node_of_.end()) {
@@ -164,6 +248,7 @@ bool Group::can_read(const Operand& x, const Shape& shape) const {
 std::size_t Group::operand(const Operand& x, const Shape& shape) {
   const auto made = x.source == Source::memory ? node_of_.find(x.view.root) : node_of_.end();
   if (made != node_of_.end()) return made->second;
+  if (x.source == Source::pieces) return choice(x);
   return load(x, strides_over(broadcast(x.view, shape)));
 }
 
@@ -218,10 +303,8 @@ bool Group::merge(const Group& other) {
     return false;
   Group both = *this;
   const auto common = common_domain(kernel_.domain, k.domain);
-  if (!common) return false;
-  both.refine(*common);
   Group theirs = other;
-  theirs.refine(*common);
+  if (!common || !both.refine(*common) || !theirs.refine(*common)) return false;
   const std::int64_t row = std::max(k.row, kernel_.row);
   if (row != 0 && (!both.set_row(row) || !theirs.set_row(row))) return false;
   if (k.has_column_reduce && !both.set_segments(k.segments)) return false;
@@ -241,7 +324,7 @@ void Group::append(const Group& other) {
     if (node.kind == NodeKind::load) {
       const Load& l = other.kernel_.loads[node.load];
       moved.push_back(
-          load({View{l.root, l.offset, {}, {}}, l.source, l.dtype, l.number}, l.strides));
+          load({View{l.root, l.offset, {}, {}}, l.source, l.dtype, l.number}, l.strides, l.bounds));
       continue;
     }
     for (std::size_t& i : node.in) i = moved[i];
@@ -249,6 +332,7 @@ void Group::append(const Group& other) {
     moved.push_back(kernel_.nodes.size() - 1);
   }
   for (const auto& [var, n] : other.node_of_) node_of_[var] = moved[n];
+  for (const auto& [var, n] : other.choice_of_) choice_of_.emplace(var, moved[n]);
   for (Store s : other.kernel_.stores) {
     s.node = moved[s.node];
     kernel_.stores.push_back(std::move(s));
@@ -279,7 +363,8 @@ bool Group::is_light(Var value, const std::function<bool(Var)>& stays,
       if (l.source == Source::memory && !stays(l.root)) return false;
       continue;
     }
-    if (node.kind != NodeKind::op || ++operations > few) return false;
+    const bool is_made_alone = node.kind == NodeKind::op || node.kind == NodeKind::choice;
+    if (!is_made_alone || ++operations > few) return false;
     queue.insert(queue.end(), node.in.begin(), node.in.end());
   }
   return true;
@@ -308,6 +393,8 @@ std::vector<std::size_t> Group::prune(const std::vector<std::size_t>& wanted) {
   }
   kernel_.nodes = std::move(nodes);
   kernel_.loads = std::move(loads);
+  std::erase_if(choice_of_, [&](const auto& choice) { return now[choice.second] == gone; });
+  for (auto& [var, n] : choice_of_) n = now[n];
   load_nodes_.clear();
   for (std::size_t n = 0; n < kernel_.nodes.size(); ++n) {
     if (kernel_.nodes[n].kind == NodeKind::load) remember_load(n);

@@ -8,12 +8,22 @@
 
 namespace reprise::plan {
 
+// Part of a value that is read where it stands.
+struct Piece {
+  View view;
+  Source source = Source::memory;
+  Literal number;
+  Ints begin, end;  // per dimension of the value; none: all that pieces before it leave
+  bool operator==(const Piece&) const = default;
+};
+
 // A value as an operand of a kernel: where it is stored or how it is computed.
 struct Operand {
   View view;
   Source source = Source::memory;
   Dtype dtype = Dtype::f32;
   Literal number;
+  const std::vector<Piece>* pieces = nullptr;  // of Source::pieces
 };
 
 class Group {
@@ -67,17 +77,22 @@ class Group {
  private:
   void append(const Group& other);
   void remember_load(std::size_t node);
-  void refine(const Ints& domain);
+  bool refine(const Ints& domain);  // false (and nothing changed): it cuts a loop with bounds
+  bool can_read_pieces(const Operand& x, const Shape& shape) const;
+  std::size_t choice(const Operand& x);
+  // Bounds of a piece as those of loops; nullopt: a bounded dimension is not one loop.
+  std::optional<std::vector<Bound>> bounds_over(const Piece& piece, const Shape& shape) const;
   Ints strides_over(const View& v) const;      // over the domain
   Ints canonical_strides(bool per_row) const;  // of a value made here
-  std::size_t load(const Operand& x, const Ints& strides);
+  std::size_t load(const Operand& x, const Ints& strides, const std::vector<Bound>& bounds = {});
   // Drops nodes and loads that these nodes do not need; where each node is now.
   std::vector<std::size_t> prune(const std::vector<std::size_t>& wanted);
 
   Kernel kernel_;
   std::unordered_map<Var, std::size_t> node_of_;
   std::unordered_multimap<std::size_t, std::size_t>
-      load_nodes_;  // by what is read, strides left out
+      load_nodes_;                                  // by what is read, strides left out
+  std::unordered_map<Var, std::size_t> choice_of_;  // of values that are read in pieces
 };
 
 }  // namespace reprise::plan

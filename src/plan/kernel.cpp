@@ -26,6 +26,10 @@ void append(std::string& key, const Node& node, const Kernel& k) {
     if (l.source == Source::index) append(key, l.offset);
     if (l.source == Source::number) append(key, l.number.integer);
     append(key, l.strides);
+    for (const Bound& b : l.bounds) {
+      append(key, static_cast<std::int64_t>(b.loop));
+      append(key, {b.begin, b.end});
+    }
     return;
   }
   key += operation_key(node);
@@ -33,6 +37,10 @@ void append(std::string& key, const Node& node, const Kernel& k) {
 }
 
 }  // namespace
+
+bool Kernel::has_bounds() const {
+  return std::any_of(loads.begin(), loads.end(), [](const Load& l) { return !l.bounds.empty(); });
+}
 
 std::vector<std::size_t> stages_of(const Kernel& k) {
   std::vector<std::size_t> stage(k.nodes.size(), 0);
@@ -47,7 +55,7 @@ std::vector<std::size_t> stages_of(const Kernel& k) {
 
 bool is_copy(const Kernel& k) {
   return k.loads.size() == 1 && k.stores.size() == 1 && k.loads[0].source == Source::memory &&
-         k.loads[0].strides == k.stores[0].strides &&
+         k.loads[0].bounds.empty() && k.loads[0].strides == k.stores[0].strides &&
          std::all_of(k.nodes.begin(), k.nodes.end(),
                      [](const Node& n) { return n.kind == NodeKind::load || n.eqn == nullptr; });
 }

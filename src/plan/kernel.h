@@ -21,6 +21,14 @@ enum class Source : std::uint8_t {
   memory,  // an operand: element at offset + sum of index * stride
   index,   // the number offset + sum of index * stride itself (iota and views of it)
   number,  // one literal
+  pieces,  // several of the above side by side: an operand's only, kernels choose between loads
+};
+
+// Of one loop of a domain: its indices from begin to end, without end.
+struct Bound {
+  std::size_t loop = 0;
+  std::int64_t begin = 0, end = 0;
+  bool operator==(const Bound&) const = default;
 };
 
 struct Load {
@@ -30,9 +38,12 @@ struct Load {
   Ints strides;             // per loop of the domain
   Literal number;
   Var root = -1;  // memory: whose storage
+  // Nothing is read outside of these, and indices count from their begins; at most one of a loop.
+  std::vector<Bound> bounds = {};
 };
 
-enum class NodeKind : std::uint8_t { load, op, row_reduce, column_reduce };
+// choice: at every element the first of its operands, all of them loads, whose bounds hold there.
+enum class NodeKind : std::uint8_t { load, choice, op, row_reduce, column_reduce };
 
 struct Node {
   NodeKind kind = NodeKind::op;
@@ -64,6 +75,7 @@ struct Kernel {
 
   std::int64_t size() const;
   std::int64_t rows() const { return row == 0 ? 1 : size() / row; }
+  bool has_bounds() const;  // of any load
 };
 
 // Rows this long are reduced over the rows in blocks of columns, all rows each: not by a kernel

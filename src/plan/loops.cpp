@@ -12,12 +12,33 @@ using machine::item_elements;  // a work item should have at least so many
 // summed one after the other, unless that makes too many parts
 constexpr std::int64_t rows_in_a_row = 256;
 
+using AllBounds = std::vector<std::vector<Bound>>;
+
+bool any_bound_of(const AllBounds& all, std::size_t loop) {
+  return std::any_of(all.begin(), all.end(), [&](const std::vector<Bound>& bounds) {
+    return std::any_of(bounds.begin(), bounds.end(),
+                       [&](const Bound& b) { return b.loop == loop; });
+  });
+}
+// The loops k - 1 and k become one, which bounds of the outer one bound as well.
+void merge_bounds(AllBounds& all, std::size_t k, std::int64_t inner_size) {
+  for (std::vector<Bound>& bounds : all) {
+    for (Bound& b : bounds) {
+      if (b.loop == k - 1) b = {b.loop, b.begin * inner_size, b.end * inner_size};
+      if (b.loop >= k) --b.loop;
+    }
+  }
+}
+
 // Neighbouring loops become one where every load and store walks on with one stride.
-void merge_loops(Ints& sizes, std::vector<Ints*>& all, std::size_t begin, std::size_t end) {
+void merge_loops(Ints& sizes, std::vector<Ints*>& all, AllBounds& bounds, std::size_t begin,
+                 std::size_t end) {
   for (std::size_t k = end; k-- > begin + 1;) {
-    const bool one = std::all_of(all.begin(), all.end(),
+    const bool one = !any_bound_of(bounds, k) &&
+                     std::all_of(all.begin(), all.end(),
                                  [&](const Ints* s) { return (*s)[k - 1] == (*s)[k] * sizes[k]; });
     if (!one) continue;
+    merge_bounds(bounds, k, sizes[k]);
     sizes[k - 1] *= sizes[k];
     sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(k));
     for (Ints* s : all) s->erase(s->begin() + static_cast<std::ptrdiff_t>(k - 1));
@@ -33,7 +54,9 @@ bool is_turned(const Ints& strides, std::size_t along) {
 void choose_tiles(Loops& l, const Kernel& k, std::int64_t lanes) {
   l.turned_loads.assign(k.loads.size(), false);
   l.turned_stores.assign(k.stores.size(), false);
-  if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns < lanes) return;
+  if (k.has_row_reduce || k.has_column_reduce || l.by_columns || l.columns < lanes ||
+      k.has_bounds())
+    return;
   const auto turned_along = [&](std::size_t d) {
     std::ptrdiff_t n = 0;
     for (std::size_t i = 0; i < k.loads.size(); ++i)
@@ -137,7 +160,10 @@ std::int64_t operations_of(const Kernel& k) {
 Loops loops_of(const Kernel& k, std::int64_t lanes) {
   Loops l;
   Ints sizes = k.domain;
-  for (const Load& load : k.loads) l.load_strides.push_back(load.strides);
+  for (const Load& load : k.loads) {
+    l.load_strides.push_back(load.strides);
+    l.load_bounds.push_back(load.bounds);
+  }
   for (const Store& store : k.stores)
     l.store_strides.push_back(store.strides.empty() ? Ints(sizes.size(), 0) : store.strides);
   std::vector<Ints*> all;
@@ -148,10 +174,10 @@ Loops loops_of(const Kernel& k, std::int64_t lanes) {
   std::size_t row_begin = sizes.size();
   for (std::int64_t n = 1; n < k.row;) n *= sizes[--row_begin];
   if (k.row != 0) {
-    merge_loops(sizes, all, row_begin, sizes.size());
-    merge_loops(sizes, all, 0, row_begin);
+    merge_loops(sizes, all, l.load_bounds, row_begin, sizes.size());
+    merge_loops(sizes, all, l.load_bounds, 0, row_begin);
   } else {
-    merge_loops(sizes, all, 0, sizes.size());
+    merge_loops(sizes, all, l.load_bounds, 0, sizes.size());
   }
   const bool has_columns = k.row == 0 ? !sizes.empty() : k.row > 1;
   for (std::vector<Ints>* list : {&l.load_strides, &l.store_strides}) {

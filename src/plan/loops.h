@@ -11,6 +11,7 @@ struct Loops {
   std::int64_t rows = 1, columns = 1;
   // Strides over `outer`, then that of the columns; per load and per store of the kernel.
   std::vector<Ints> load_strides, store_strides;
+  std::vector<std::vector<Bound>> load_bounds;  // loops are counted likewise
   // Work items: blocks of rows, or blocks of columns (all rows each).
   bool by_columns = false;
   std::int64_t block = 1, items = 1;

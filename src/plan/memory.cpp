@@ -2,6 +2,7 @@
 
 #include "base/dtype.h"
 #include "base/work.h"
+#include "ops/records.h"
 #include "plan/host_memory.h"
 #include "plan/place_buffers.h"
 
@@ -29,7 +30,8 @@ class KernelPlaces {
     dense_ = row_major_strides(k.domain);
     for (const Load& l : k.loads) {
       count_work();
-      const bool whole = l.source == Source::memory && l.offset == 0 && l.strides == dense_;
+      const bool whole =
+          l.source == Source::memory && l.offset == 0 && l.bounds.empty() && l.strides == dense_;
       if (whole && loads_of_.at(l.root) == 1) candidates_.push_back(l.root);
     }
   }
@@ -281,6 +283,15 @@ class Planner {
 };
 
 }  // namespace
+
+bool updates_operand(const Equation& e) {
+  constexpr const Primitive* all[] = {&scatter_p,     &scatter_add_p, &scatter_mul_p,
+                                      &scatter_min_p, &scatter_max_p, &dynamic_update_slice_p};
+  if (std::find(std::begin(all), std::end(all), e.prim) == std::end(all)) return false;
+  const std::ptrdiff_t arrays = e.prim == &dynamic_update_slice_p ? 2 : 3;
+  // else it is evaluated
+  return std::all_of(e.in.begin(), e.in.begin() + arrays, [](const Atom& a) { return a.is_var(); });
+}
 
 MemoryPlan plan_memory(const Schedule& s, const MemoryRequest& r) { return Planner(s, r).run(); }
 

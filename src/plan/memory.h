@@ -67,4 +67,8 @@ std::vector<bool> updated_in_place(const Schedule& body, std::size_t first, std:
 std::vector<std::optional<std::size_t>> stacked_inputs(const Schedule& body, std::size_t first,
                                                        std::size_t count);
 
+// A scatter or dynamic_update_slice: the result is the first operand with a part of it changed, and
+// may take its place.
+bool updates_operand(const Equation&);
+
 }  // namespace reprise::plan

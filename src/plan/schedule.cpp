@@ -8,6 +8,7 @@
 #include "ops/records.h"
 #include "plan/dot.h"
 #include "plan/open_groups.h"
+#include "plan/pieces.h"
 #include "plan/reduction.h"
 #include "plan/storage.h"
 #include "plan/vector_code.h"
@@ -43,7 +44,7 @@ class Scheduler {
       if (storage_.is_view[i]) continue;
       if (!is_empty(e)) place(e);
       for (const Atom& a : e.in) {
-        if (a.is_var()) read_once(view(a).root);
+        if (a.is_var()) read_all_once(operand(a));
       }
       while (!options_.fuse && !open_.empty()) close(open_.begin());
     }
@@ -67,8 +68,9 @@ class Scheduler {
   Operand operand(const Atom& a) const {
     if (!a.is_var()) return {View{}, Source::number, a.literal.dtype, a.literal};
     const View& v = view(a);
-    const Origin& o = at(v.root) < storage_.origin.size() ? storage_.origin[at(v.root)] : Origin{};
-    return {v, o.source, p_.type(a.var).dtype, o.number};
+    static const Origin stored;  // of a copy that was made here
+    const Origin& o = at(v.root) < storage_.origin.size() ? storage_.origin[at(v.root)] : stored;
+    return {v, o.source, p_.type(a.var).dtype, o.number, &o.pieces};
   }
 
   // ---------------------------------------------------------------------------------------- groups
@@ -78,6 +80,10 @@ class Scheduler {
     return found == owner_.end() ? open_.end() : found->second;
   }
 
+  void read_all_once(const Operand& x) {
+    if (x.source != Source::pieces) return read_once(x.view.root);
+    for (const Operand& piece : stored_parts(x)) read_once(piece.view.root);
+  }
   // One of the reads that are to come has come: groups may be worth closing now.
   void read_once(Var root) {
     if (--pending_[at(root)] == 0) open_.have_changed(root);
@@ -112,6 +118,14 @@ class Scheduler {
       list->erase(std::unique(list->begin(), list->end()), list->end());
     }
     out_.steps.push_back(std::move(s));
+  }
+  // Neighbours of an element are read: all of the value must be there.
+  void finish_pieces(const Operand& x) {
+    if (x.source != Source::pieces) return;
+    for (const Operand& piece : stored_parts(x)) {
+      close_writers(piece.view.root);
+      close_if_open(piece);
+    }
   }
   void close_if_open(const Operand& x) {
     const Open g = owner(x);
@@ -176,8 +190,12 @@ class Scheduler {
         if (keep_new) chosen = g;
       }
     }
-    if (chosen == open_.end()) chosen = open_.reader(xs, element_count(shape), max_nodes);
-    return chosen;
+    if (chosen != open_.end()) return chosen;
+    std::vector<Operand> stored;
+    for (const Operand& x : xs) {
+      for (const Operand& part : stored_parts(x)) stored.push_back(part);
+    }
+    return open_.reader(stored, element_count(shape), max_nodes);
   }
   // A large group does not move into a small one: a sum of many terms would move it for each.
   static bool is_much_larger(const Group& a, const Group& b) {
@@ -203,7 +221,10 @@ class Scheduler {
   template <class Prepare, class Add>
   Open join(std::vector<Operand> xs, const Shape& shape, Var out, const Prepare& prepare,
             const Add& add) {
-    for (const Operand& x : xs) close_writers(x.view.root);
+    for (const Operand& x : xs) {
+      close_writers(x.view.root);
+      finish_pieces(x);
+    }
     Open g = group_for(xs, shape);
     auto fits = [&] {
       return g->accept(shape) && prepare(*g) &&
@@ -234,7 +255,7 @@ class Scheduler {
     if (e.prim->kind == Kind::elementwise && has_code(e)) return place_elementwise(e);
     if (const auto r = reduction_of(p_, e)) return place_reduction(e, *r);
     if (e.prim == &concatenate_p) return place_concatenation(e);
-    if (e.prim == &pad_p && can_pad(e)) return place_padding(e);
+    if (e.prim == &pad_p && inside_padding(e, storage_.view[at(e.out[0])])) return place_padding(e);
     if (is_compiled_dot(p_, e)) return place_library(e, DotStep{&e});
     if (e.prim == &scan_p || e.prim == &cond_p || is_plain_while(e) || is_checkpointed(e.prim))
       return place_loop(e);
@@ -328,32 +349,21 @@ class Scheduler {
 
   // Every operand is copied to its part, by the kernel that computes it if there is one.
   void place_concatenation(const Equation& e) {
-    const auto axis = static_cast<std::size_t>(e.params.get<std::int64_t>("dimension"));
-    View part = storage_.view[at(e.out[0])];
-    for (const Atom& a : e.in) {
-      part.shape = p_.type(a).shape;
-      const bool in_place = a.is_var() && view(a) == part;
-      if (!in_place && element_count(part.shape) > 0) write_part(operand(a), part);
-      part.offset += part.shape[axis] * part.strides[axis];
+    const std::vector<View> parts = side_by_side(p_, e, storage_.view[at(e.out[0])]);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Atom& a = e.in[i];
+      const bool in_place = a.is_var() && view(a) == parts[i];
+      if (!in_place && element_count(parts[i].shape) > 0) write_part(operand(a), parts[i]);
     }
-  }
-  static bool can_pad(const Equation& e) {
-    const auto& config = e.params.get<std::vector<Ints>>("padding_config");
-    return std::all_of(config.begin(), config.end(),
-                       [](const Ints& c) { return c[0] >= 0 && c[1] >= 0; });
   }
   // The padding value everywhere, then the operand in its place.
   void place_padding(const Equation& e) {
-    const auto& config = e.params.get<std::vector<Ints>>("padding_config");
     const View whole = storage_.view[at(e.out[0])];
     const Operand value = operand(e.in[1]), x = operand(e.in[0]);
     write_part(value, whole);
     close_writers(whole.root);
-    View inside{whole.root, 0, x.view.shape, whole.strides};
-    for (std::size_t d = 0; d < config.size(); ++d) {
-      inside.offset += config[d][0] * whole.strides[d];
-      inside.strides[d] *= config[d][2] + 1;
-    }
+    View inside = *inside_padding(e, whole);
+    inside.shape = x.view.shape;
     if (element_count(inside.shape) > 0) write_part(x, inside);
   }
   void write_part(const Operand& x, const View& part) {
@@ -372,9 +382,11 @@ class Scheduler {
         s.operands.push_back(View{});
         continue;
       }
-      const Operand x = operand(a);
+      Operand x = operand(a);
       close_writers(x.view.root);
       close_if_open(x);
+      finish_pieces(x);
+      if (x.source == Source::pieces) x = {dense_copy(x), Source::memory, x.dtype, {}};
       const bool ready =
           x.source == Source::memory && readable(s.what, e, s.operands.size(), x.view);
       if (ready)
@@ -482,15 +494,6 @@ class Scheduler {
 };
 
 }  // namespace
-
-bool updates_operand(const Equation& e) {
-  constexpr const Primitive* all[] = {&scatter_p,     &scatter_add_p, &scatter_mul_p,
-                                      &scatter_min_p, &scatter_max_p, &dynamic_update_slice_p};
-  if (std::find(std::begin(all), std::end(all), e.prim) == std::end(all)) return false;
-  const std::ptrdiff_t arrays = e.prim == &dynamic_update_slice_p ? 2 : 3;
-  // else it is evaluated
-  return std::all_of(e.in.begin(), e.in.begin() + arrays, [](const Atom& a) { return a.is_var(); });
-}
 
 Schedule make_schedule(std::shared_ptr<const Program> p, const ScheduleOptions& options) {
   return Scheduler(std::move(p), options).run();

@@ -29,9 +29,6 @@ struct LoopStep {
 struct EvalStep {
   const Equation* eqn = nullptr;
 };
-// A scatter or dynamic_update_slice: the result is the first operand with a part of it changed, and
-// may take its place.
-bool updates_operand(const Equation&);
 
 // A value travels between arena and host while other steps run. Each begin has its end, with the
 // same operand and result; bytes under way belong to the transfer.

@@ -3,6 +3,7 @@
 #include "base/dtype.h"
 #include "ops/records.h"
 #include "plan/dot.h"
+#include "plan/pieces.h"
 
 #include <algorithm>
 #include <optional>
@@ -14,7 +15,8 @@ std::size_t at(Var v) { return static_cast<std::size_t>(v); }
 
 class StorageFinder {
  public:
-  explicit StorageFinder(const Program& p) : p_(p), order_(p.types.size()) {}
+  explicit StorageFinder(const Program& p)
+      : p_(p), order_(p.types.size()), in_pieces_(readable_in_pieces(p)) {}
 
   Storage run() {
     find();
@@ -40,12 +42,38 @@ class StorageFinder {
         made_by_[at(v)] = &e;
       }
       for (const Atom& a : e.in) {
-        if (a.is_var()) ++s_.uses[at(s_.view[at(a.var)].root)];
+        if (a.is_var()) count_use(s_.view[at(a.var)].root);
       }
     }
     for (const Atom& a : p_.out) {
-      if (a.is_var()) ++s_.uses[at(s_.view[at(a.var)].root)];
+      if (a.is_var()) count_use(s_.view[at(a.var)].root);
     }
+  }
+  void count_use(Var root) {
+    if (s_.origin[at(root)].source != Source::pieces) ++s_.uses[at(root)];
+    for (const Piece& piece : s_.origin[at(root)].pieces) {
+      if (piece.source == Source::memory) ++s_.uses[at(piece.view.root)];
+    }
+  }
+  bool is_read_in_pieces(const Equation& e) {
+    if (!in_pieces_[at(e.out[0])]) return false;
+    std::vector<Piece> pieces;
+    for (const Atom& a : e.in) {
+      if (!a.is_var()) {
+        pieces.push_back({View{}, Source::number, a.literal, {}, {}});
+        continue;
+      }
+      const View& v = s_.view[at(a.var)];
+      const Origin& o = s_.origin[at(v.root)];
+      if (o.source == Source::pieces) return false;
+      pieces.push_back({v, o.source, o.number, {}, {}});
+    }
+    auto placed = pieces_of(p_, e, std::move(pieces));
+    if (!placed) return false;
+    const Var out = e.out[0];
+    s_.view[at(out)] = dense_view(out, p_.type(out).shape);
+    s_.origin[at(out)] = {Source::pieces, {}, std::move(*placed)};
+    return true;
   }
   // Fills the views of a shape equation's outputs; false: it computes.
   bool is_view(const Equation& e) {
@@ -60,6 +88,7 @@ class StorageFinder {
       return true;
     }
     if (e.in.empty()) return false;
+    if (e.prim == &concatenate_p || e.prim == &pad_p) return is_read_in_pieces(e);
     const bool of_variable = e.in[0].is_var();
     std::vector<View> views;
     for (std::size_t k = 0; k < e.out.size(); ++k) {
@@ -135,13 +164,10 @@ class StorageFinder {
   // Products that only a concatenation reads, transposed or not, are written where it wants them.
   void place_in_concatenations() {
     for (const Equation& e : p_.eqns) {
-      if (e.prim != &concatenate_p) continue;
-      const auto axis = static_cast<std::size_t>(e.params.get<std::int64_t>("dimension"));
-      View part = s_.view[at(e.out[0])];
-      for (const Atom& a : e.in) {
-        part.shape = p_.type(a).shape;
-        if (a.is_var()) place_product(a.var, part);
-        part.offset += part.shape[axis] * part.strides[axis];
+      if (e.prim != &concatenate_p || s_.origin[at(e.out[0])].source == Source::pieces) continue;
+      const std::vector<View> parts = side_by_side(p_, e, s_.view[at(e.out[0])]);
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (e.in[i].is_var()) place_product(e.in[i].var, parts[i]);
       }
     }
   }
@@ -167,6 +193,7 @@ class StorageFinder {
   Storage s_;
   // of stored variables: dimensions from outermost to innermost; empty: as they are
   std::vector<Ints> order_;
+  std::vector<bool> in_pieces_;  // of every variable: whether its readers can read it so
   std::vector<const Equation*> made_by_;
   bool any_layout_ = false;
 };

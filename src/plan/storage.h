@@ -4,15 +4,19 @@
 // Storage is row-major, with two exceptions that save copies. A matrix product or a concatenation
 // whose result is only transposed and reshaped is written in the transposed order. A matrix product
 // that is concatenated, transposed or not, is written to its part of the whole.
+//
+// A concatenation or padding of what is stored anyway, as rolls and the transposes of slices are,
+// is not stored at all if elementwise operations alone read it: they read its pieces (pieces.h).
 #pragma once
 
-#include "plan/kernel.h"
+#include "plan/group.h"
 
 namespace reprise::plan {
 
 struct Origin {
   Source source = Source::memory;
   Literal number;
+  std::vector<Piece> pieces = {};
 };
 
 struct Storage {
@@ -20,7 +24,8 @@ struct Storage {
   std::vector<View> view;
   std::vector<Origin> origin;  // of every root
   std::vector<bool> is_view;   // of every equation: nothing to compute
-  std::vector<int> uses;       // of every root: operands of equations that compute, and outputs
+  // of every root: operands of equations that compute, pieces of these, and outputs
+  std::vector<int> uses;
 };
 Storage find_storage(const Program&);
 
