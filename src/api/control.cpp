@@ -69,8 +69,7 @@ std::int64_t checkpoints_for_bytes(const char* op, std::int64_t bytes, const Arr
   return one == 0 ? 1 : bytes / static_cast<std::int64_t>(one);
 }
 
-// How many carries the options let reverse mode keep; none: they do not say. More than there are
-// steps are of no use.
+// How many carries the options let reverse mode keep; none: they do not say.
 struct KeptCarries {
   std::int64_t in_memory = 0, on_disk = 0;
 };
@@ -110,7 +109,14 @@ KeptCarries checkpoints_of(const char* op, const LoopOptions& options,
                               ": .checkpoints must be at least 1, got ", checkpoints);
   }
   if (!length) return {checkpoints, options.disk_checkpoints};
-  checkpoints = std::min(checkpoints, std::max<std::int64_t>(*length, 1));
+  const std::int64_t most = std::max<std::int64_t>(*length, 1);
+  if (checkpoints > most && !options.checkpoint_bytes) {
+    fail_with_hint<TypeError>(
+        "a carry for every step is the most there is to keep; .checkpoint_bytes and .checkpoints = "
+        "automatic go by the length",
+        op, ": .checkpoints must not be more than the steps, got ", checkpoints, " for ", *length);
+  }
+  checkpoints = std::min(checkpoints, most);
   return {checkpoints,
           std::min(options.disk_checkpoints, std::max<std::int64_t>(*length - checkpoints, 0))};
 }

@@ -108,6 +108,28 @@ TEST_CASE("a checkpoint that is played again prints again, unless what it prints
   CHECK(printed([&] { rp::jit(rp::grad(rp::checkpoint(f, all)))(x); }) == "y=0.14\n");
 }
 
+TEST_CASE("a loop with checkpoints prints whenever a step is evaluated") {
+  constexpr std::int64_t n = 9;
+  for (const std::int64_t c : {1, 2, 9}) {
+    const auto loop = [=](Array x) {
+      auto step = [](Array, Array v) {
+        rp::debug::print("v={}", v);
+        return rp::sin(v);
+      };
+      return rp::fori_loop(std::int64_t{0}, n, step, x, {.checkpoints = c});
+    };
+    const auto lines = [&](const auto& run) {
+      const std::string text = printed(run);
+      return static_cast<std::int64_t>(std::count(text.begin(), text.end(), '\n'));
+    };
+    CHECK(lines([&] { loop(1.0); }) == n);
+    // Forward, again from the checkpoints, and once more to reverse each step.
+    const std::int64_t all = n + (rp::loop_schedule(n, c).advances - (n - 1)) + n;
+    CHECK(lines([&] { rp::grad(loop)(1.0); }) == all);
+    CHECK(lines([&] { rp::jit(rp::grad(loop))(1.0); }) == all);
+  }
+}
+
 TEST_CASE("loops print at every step and branches when they are taken") {
   const auto loop = [](Array x) {
     auto step = [](Array c, Array row) {

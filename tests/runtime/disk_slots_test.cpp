@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -72,7 +73,10 @@ const Array& start() {
   static const Array h = rp::array(std::vector<float>{0.1f, 0.6f, 0.8f, 0.4f, 0.9f});
   return h;
 }
+// With as many of these checkpoints as there are steps, at most.
 auto gradient(Loop loop, int n, rp::LoopOptions o) {
+  if (o.checkpoints)
+    o.checkpoints = std::min(*o.checkpoints->count(), std::max<std::int64_t>(n, 1));
   return rp::grad([=](Array w) { return loop(w, start(), n, o); });
 }
 std::vector<float> values(const Array& a) { return a.to_vector<float>(); }
