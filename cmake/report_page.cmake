@@ -1,7 +1,7 @@
 # The page that write_report fills, from src/report/page as one C++ file of the library.
 
 set(_page_folder ${PROJECT_SOURCE_DIR}/src/report/page)
-set(_page_scripts format.js data.js chart.js loops.js tables.js page.js)  # in this order: one script in the page
+set(_page_scripts format.js data.js chart.js loops.js curve.js tables.js page.js)  # in this order: one script in the page
 set(page_js "")
 foreach(_script IN LISTS _page_scripts)
   file(READ ${_page_folder}/${_script} _text)

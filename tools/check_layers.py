@@ -13,8 +13,8 @@ import re
 import sys
 from pathlib import Path
 
-ORDER = ["base", "array", "program", "ops", "transform", "control", "functions", "remat",
-         "plan", "engine", "codegen", "products", "runtime", "report", "api"]
+ORDER = ["base", "array", "program", "ops", "transform", "control", "functions", "plan",
+         "remat", "engine", "codegen", "products", "runtime", "report", "api"]
 USERS = ["nn", "nnx", "optim", "io"]
 EXPENSIVE = {"iostream", "ranges", "regex"}
 FOREIGN = [({"codegen", "products"}, re.compile(r"^(llvm|llvm-c)\b")),

@@ -7,9 +7,12 @@
 #pragma once
 
 #include "reprise/jit.h"
+#include "reprise/policies.h"
 
 #include <functional>
 #include <iosfwd>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -49,6 +52,39 @@ MemoryCurve<F> memory_curve(const F& f, const A&... args) {
         {data, [f, options, args...] { return jit(f, options).lower(args...).compile(); }});
   }
   return curve;
+}
+
+// What a policy over names can do with a budget: advice for programs of other compilers.
+struct PolicySuggestion {
+  std::int64_t budget = 0;
+  Policy policy;                              // over the names of the program
+  std::vector<std::string> saved, offloaded;  // what the policy names
+  std::size_t peak_bytes = 0;                 // with the policy, beyond the arguments
+  double seconds = 0;
+  bool fits = false;  // within the budget; otherwise the policy is that of the least peak
+  // jit with the budget and no policy: the least time for this memory. 0: no plan was found.
+  std::size_t best_peak_bytes = 0;
+  double best_seconds = 0;
+  std::size_t plain_peak_bytes = 0;  // nothing is checkpointed
+  double plain_seconds = 0;
+  std::string jax() const;  // the policy as Python writes it
+};
+std::ostream& operator<<(std::ostream&, const PolicySuggestion&);  // a table
+
+namespace detail {
+PolicySuggestion suggest_policy(const Callee& f, const Arrays& args, std::size_t differentiated,
+                                std::int64_t budget);
+}  // namespace detail
+
+// The policy over the names that f gives, for its checkpoints or for f as one checkpoint, whose
+// gradient by the first argument takes least time within so many bytes. Values are offloaded only
+// where nothing else fits. Nothing is run, and types do.
+template <class F, class... A>
+PolicySuggestion suggest_policy(const F& f, std::int64_t budget, const A&... args) {
+  static_assert(sizeof...(A) > 0, "a function without arguments has no gradient");
+  const auto applied = detail::inspect(f, Location{}, args...);
+  const std::size_t differentiated = tree_leaves(std::get<0>(applied.args())).size();
+  return detail::suggest_policy(applied.callee(), applied.leaves(), differentiated, budget);
 }
 
 // The largest n from 1 to `most` for which make(n), a lowered function, has a plan within the

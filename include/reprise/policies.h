@@ -68,6 +68,7 @@ class Policy {
   std::string key() const;                   // equal keys decide alike
   std::vector<std::string> names() const;    // that it mentions
   std::vector<Policy> alternatives() const;  // of p | q: those of p and of q; else itself
+  const PolicyImpl* impl() const { return impl_.get(); }  // null: none, or a built-in one
 
  private:
   template <class T>

@@ -10,7 +10,9 @@
 #include "reprise/policies.h"
 
 #include <concepts>
+#include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -21,6 +23,9 @@ namespace reprise {
 // How a function is checkpointed.
 struct CheckpointOptions {
   Policy policy = {};  // none: nothing is saved
+  // Bytes that the forward pass may save for the backward pass, arguments not counted: what is
+  // saved is chosen so that the rest costs least to compute again. With a policy, of what it saves.
+  std::optional<std::int64_t> budget = {};
   // Forbid merging the recomputation with the forward pass: for all operands, or one flag per
   // argument.
   std::variant<bool, std::vector<bool>> prevent_cse = true;

@@ -5,7 +5,7 @@
 //   rp::write_report({{"none", plain}, {"nothing_saveable", checkpointed}}, "report.html");
 #pragma once
 
-#include "reprise/jit.h"
+#include "reprise/memory_curve.h"
 
 #include <concepts>
 #include <memory>
@@ -41,7 +41,10 @@ class NamedCompiled {
 
 namespace detail {
 // The page as text, UTF-8.
-std::string report_page(const std::vector<NamedCompiled>& programs);
+std::string report_page(const std::vector<NamedCompiled>& programs,
+                        const std::vector<CurveData>& curve = {});
+void write_report(const std::vector<NamedCompiled>& programs, const std::string& path,
+                  const std::vector<CurveData>& curve);
 std::string program_name(const JitEntry&);  // of the traced function
 }  // namespace detail
 
@@ -50,6 +53,13 @@ std::string program_name(const JitEntry&);  // of the traced function
 // are laid over each other, the first is shown in full. The file is complete or not there: a
 // RuntimeError when it cannot be written. No programs, or two of one name, are a TypeError.
 void write_report(const std::vector<NamedCompiled>& programs, const std::string& path);
+// The same with the curve of time against memory, on which the programs are points: how far a
+// policy is from the best for its memory.
+template <class F>
+void write_report(const std::vector<NamedCompiled>& programs, const std::string& path,
+                  const MemoryCurve<F>& curve) {
+  detail::write_report(programs, path, {curve.points.begin(), curve.points.end()});
+}
 template <detail::Inspectable C>
 void write_report(const C& compiled, const std::string& path) {
   write_report({NamedCompiled(detail::program_name(*compiled.entry()), compiled)}, path);

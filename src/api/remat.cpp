@@ -6,6 +6,7 @@
 #include "control/body.h"
 #include "remat/check_names.h"
 #include "remat/checkpoint.h"
+#include "remat/within_budget.h"
 
 #include <algorithm>
 #include <iostream>
@@ -26,6 +27,13 @@ Attr prevent_cse_attr(const CheckpointOptions& options, std::size_t consts,
   return OpaquePtr(std::make_shared<const FlagsParam>(std::move(flags)));
 }
 
+std::size_t checked(std::int64_t budget) {
+  constexpr std::int64_t most = std::int64_t{1} << 57;
+  if (budget < 0 || budget > most)
+    fail<TypeError>("checkpoint: a budget is from 0 to 2^57 bytes, got ", budget);
+  return static_cast<std::size_t>(budget);
+}
+
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const SavedResidual& r) {
@@ -42,8 +50,10 @@ Arrays checkpoint(const Callee& f, const Arrays& args, const std::vector<std::si
             {.transform = "checkpoint", .name = f.name, .arg_names = f.arg_names, .body = true});
   t.program = intern("checkpoint:" + f.identity, std::move(t.program));
   check_names(options.policy, *t.program, options.strict);
-  const Attr policy = options.policy.defined()
-                          ? Attr(OpaquePtr(std::make_shared<const PolicyParam>(options.policy)))
+  const Policy chosen =
+      options.budget ? within_budget(options.policy, checked(*options.budget)) : options.policy;
+  const Attr policy = chosen.defined()
+                          ? Attr(OpaquePtr(std::make_shared<const PolicyParam>(chosen)))
                           : Attr(None{});
   return finished(remat_p.bind(
       concat(t.consts, args),

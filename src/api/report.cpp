@@ -1,6 +1,7 @@
 // The data of a report: what compiled programs know about their memory, as one JSON object.
 //
-//   { strings: [text], programs: [{ name, memory, cost, gap, bodies, steps, values, rules }] }
+//   { strings: [text], programs: [{ name, memory, cost, gap, bodies, steps, values, rules }],
+//     curve: [[peak, seconds]] }
 //
 // Texts are numbers of strings. The layouts of steps, values and rules stand where they are
 // written.
@@ -9,6 +10,7 @@
 #include "api/jit_entry.h"
 #include "api/residual_list.h"
 #include "plan/cost.h"
+#include "plan/seconds.h"
 #include "plan/stages.h"
 #include "report/json.h"
 #include "report/page.h"
@@ -32,6 +34,11 @@ constexpr std::size_t most_places = 16;  // makers or readers of one value that 
 std::string whole(double x) {
   char text[64];
   std::snprintf(text, sizeof text, "%.0f", x);
+  return text;
+}
+std::string number(double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.9g", x);
   return text;
 }
 std::string stage_number(Stage s) { return std::to_string(static_cast<int>(s)); }
@@ -75,7 +82,8 @@ class ProgramWriter {
     return "{\"flops\":" + whole(all.flops) + ",\"matmul\":" + whole(all.matmul_flops) +
            ",\"recomputed\":" + whole(again.flops) +
            ",\"recomputed_matmul\":" + whole(again.matmul_flops) +
-           ",\"bytes\":" + whole(all.bytes) + "}";
+           ",\"bytes\":" + whole(all.bytes) +
+           ",\"seconds\":" + number(plan::seconds_of(*executable_->code().schedule)) + "}";
   }
   // [what, stage, body, [operation, location, stage, ...], [values read], [values written]]
   std::string step(const TimelineStep& s) {
@@ -133,7 +141,8 @@ void check_names(const std::vector<NamedCompiled>& programs) {
 
 std::string program_name(const JitEntry& entry) { return entry.program->name; }
 
-std::string report_page(const std::vector<NamedCompiled>& programs) {
+std::string report_page(const std::vector<NamedCompiled>& programs,
+                        const std::vector<CurveData>& curve) {
   check_names(programs);
   JsonStrings strings;
   std::vector<std::string> written, names;
@@ -141,8 +150,12 @@ std::string report_page(const std::vector<NamedCompiled>& programs) {
     written.push_back(ProgramWriter(strings, p).text());
     names.push_back(p.name());
   }
+  std::vector<std::string> points;
+  for (const CurveData& p : curve)
+    points.push_back(json_list({std::to_string(p.peak_bytes), number(p.seconds)}));
   return page_with("Reprise: " + join(names, ", "),
-                   "{\"strings\":" + strings.list() + ",\"programs\":" + json_list(written) + "}");
+                   "{\"strings\":" + strings.list() + ",\"programs\":" + json_list(written) +
+                       ",\"curve\":" + json_list(points) + "}");
 }
 
 }  // namespace reprise::detail

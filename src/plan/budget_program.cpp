@@ -87,38 +87,37 @@ class BudgetGraphMaker {
 
   void add_step(std::size_t i) {
     const Step& step = s_.steps[i];
-    std::vector<int> works_in;
-    if (i < scratch_.size() && scratch_[i] > small_scratch)
-      works_in.push_back(add_memory(i, scratch_[i], {}, 0));
     if (const Equation* e = equation_of(step)) {
-      for (Var v : e->out) add_value(v, i, works_in);
+      for (Var v : e->out) add_value(v, i);
       if (e->out.empty()) add_effect(*e, i);
       return;
     }
     for (Var v : step.writes) {
       if (last_write_[number_of(v)] != i) continue;
       if (number_of(v) < p_.types.size())
-        add_value(v, i, works_in);
+        add_value(v, i);
       else
-        add_copy(v, i);
+        copied_by_[v] = i;
     }
-  }
-  int add_memory(std::size_t step, std::size_t bytes, std::vector<int> operands, double seconds) {
-    out_.values_.push_back({-1, step, {}, operands, false});
-    nodes_.push_back(
-        {static_cast<std::int64_t>(aligned_bytes(bytes)), seconds, std::move(operands), false});
-    return static_cast<int>(nodes_.size()) - 1;
   }
   static std::size_t aligned_bytes(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  // Of an operand in an order that a step can read: the scheduler makes it again wherever the step
-  // stands.
-  void add_copy(Var v, std::size_t i) {
-    std::vector<int> operands;
-    for (Var from : s_.steps[i].reads) {
-      if (out_.node_of_[number_of(from)] >= 0) operands.push_back(out_.node_of_[number_of(from)]);
+  // What a step works in: scratch memory, and operands copied to an order that it can read, which
+  // the scheduler makes wherever the step stands.
+  std::int64_t scratch_of(std::size_t i) const {
+    const std::size_t own = i < scratch_.size() && scratch_[i] > small_scratch ? scratch_[i] : 0;
+    std::size_t bytes = aligned_bytes(own);
+    for (Var read : s_.steps[i].reads) {
+      if (copied_by_.contains(read)) bytes += aligned_bytes(s_.types[number_of(read)].nbytes());
     }
-    out_.node_of_[number_of(v)] =
-        add_memory(i, s_.types[number_of(v)].nbytes(), operands, seconds_of(s_, s_.steps[i]));
+    return static_cast<std::int64_t>(bytes);
+  }
+  double copying_seconds(std::size_t i) const {
+    double seconds = 0;
+    for (Var read : s_.steps[i].reads) {
+      const auto copy = copied_by_.find(read);
+      if (copy != copied_by_.end()) seconds += seconds_of(s_, s_.steps[copy->second]);
+    }
+    return seconds;
   }
 
   // What has no results happens once, in its place, as outputs are made once.
@@ -156,19 +155,14 @@ class BudgetGraphMaker {
     sort_once(value.eqns);
     value.operands.insert(value.operands.end(), operands.begin(), operands.end());
   }
-  void add_value(Var v, std::size_t i, const std::vector<int>& works_in) {
+  void add_value(Var v, std::size_t i) {
     if (out_.node_of_[number_of(v)] >= 0 || made_by_[number_of(v)] < 0) return;
     BudgetProgram::Value value{v, i, {}, {}, is_fixed_[number_of(v)]};
     find_way(v, value);
-    budget::Node node{bytes_of(v), seconds_to(v, i, value), value.operands, false};
-    node.operands.insert(node.operands.end(), works_in.begin(), works_in.end());
-    for (Var read : s_.steps[i].reads) {  // copies that the step reads
-      const int copy = number_of(read) >= p_.types.size() ? out_.node_of_[number_of(read)] : -1;
-      if (copy >= 0) node.operands.push_back(copy);
-    }
-    out_.node_of_[number_of(v)] = static_cast<int>(nodes_.size());
+    const double seconds = seconds_to(v, i, value) + copying_seconds(i);
+    nodes_.push_back({bytes_of(v), seconds, value.operands, false, scratch_of(i)});
+    out_.node_of_[number_of(v)] = static_cast<int>(nodes_.size()) - 1;
     out_.values_.push_back(std::move(value));
-    nodes_.push_back(std::move(node));
   }
   std::int64_t bytes_of(Var v) const {
     return static_cast<std::int64_t>(aligned_bytes(p_.type(v).nbytes()));
@@ -199,6 +193,7 @@ class BudgetGraphMaker {
   std::vector<std::ptrdiff_t> made_by_;  // the equation of each variable
   std::vector<std::size_t> last_write_;
   std::vector<bool> is_fixed_;
+  std::unordered_map<Var, std::size_t> copied_by_;  // copies of operands: the steps that make them
   std::vector<budget::Node> nodes_;
 };
 

@@ -4,8 +4,7 @@
 //   schedule of nodes   =>   { ... eqn* ... } in which what a schedule repeats stands again
 //
 // A node is a value that a step stores: the result of a product, a loop or a kernel. What kernels
-// compute on the way is no value of its own and is computed again with it. Beside them stand nodes
-// that no equation makes, for the memory that a step works in.
+// compute on the way is no value of its own and is computed again with it.
 #pragma once
 
 #include "plan/budget/graph.h"
@@ -19,7 +18,7 @@ namespace reprise::plan {
 class BudgetProgram {
  public:
   struct Value {
-    Var var = -1;                   // -1: scratch memory, a copy for a step, or an effect
+    Var var = -1;                   // -1: an effect
     std::size_t step = 0;           // that makes it
     std::vector<std::size_t> eqns;  // from stored values and arguments to it, in order
     std::vector<int> operands;      // nodes

@@ -4,7 +4,10 @@
 #include "control/body.h"
 #include "ops/lax.h"
 #include "ops/records.h"
+#include "remat/open.h"
+#include "remat/within_budget.h"
 #include "transform/dce.h"
+#include "transform/inline.h"
 #include "transform/jvp.h"
 #include "transform/split_call.h"
 #include "transform/transpose.h"
@@ -116,9 +119,9 @@ bool is_staged(const Program& p, const PolicySplit& parts) {
 }
 
 RematSplit make_checkpoint_split(const Program& p, const std::vector<bool>& unknown,
-                                 const Policy& policy) {
-  PolicySplit parts = split(p, unknown, std::vector<bool>(p.in.size(), true), split_policy(policy),
-                            SplitMode::by_policy);
+                                 const SplitPolicy& policy) {
+  PolicySplit parts =
+      split(p, unknown, std::vector<bool>(p.in.size(), true), policy, SplitMode::by_policy);
   RematSplit result;
   result.unknown_out = parts.unknown_out;
   if (is_staged(p, parts)) {
@@ -147,6 +150,15 @@ RematSplit make_checkpoint_split(const Program& p, const std::vector<bool>& unkn
   result.known = std::make_shared<const Program>(
       with_precision_barriers(dce(parts.known, known_out).program, result.residuals));
   return result;
+}
+
+// A budget is shared by all values of the body, those of calls inside it too.
+RematSplit make_checkpoint_split(const Program& p, const std::vector<bool>& unknown,
+                                 const Policy& policy) {
+  const auto budget = budget_of(policy);
+  if (!budget) return make_checkpoint_split(p, unknown, split_policy(policy));
+  const Program flat = open_checkpoints(inline_calls(p));
+  return make_checkpoint_split(flat, unknown, saving_within(flat, unknown, *budget));
 }
 
 std::shared_ptr<const RematSplit> split_checkpoint(const Program& p,

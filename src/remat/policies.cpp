@@ -1,6 +1,7 @@
 #include "reprise/policies.h"
 
 #include "base/error.h"
+#include "remat/within_budget.h"
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +19,7 @@ struct PolicyImpl {
   std::string text, repr, key;
   std::vector<std::string> names = {};
   std::vector<Policy> any_of = {};  // it saves what one of these saves; empty: it decides by itself
+  std::optional<PolicyBudget> budget = {};
 };
 
 namespace {
@@ -245,4 +247,21 @@ Policy bytes_at_most(std::size_t bytes) {
 }
 
 }  // namespace checkpoint_policies
+
+Policy within_budget(const Policy& base, std::size_t bytes) {
+  const std::string of = base.defined() ? ", " + base.str() : "";
+  const std::string repr = base.defined() ? ", " + base.jax_repr() : "";
+  PolicyImpl impl{[base](const EquationInfo& e) {
+                    return base.defined() ? base(e) : Policy::Answer(Saveable{});
+                  },
+                  str("save_within_budget(", bytes, of, ")"),
+                  str("save_within_budget(", bytes, repr, ")"),
+                  str("budget:", bytes, ":", base.key(), ";"), base.names()};
+  impl.budget = PolicyBudget{base, bytes};
+  return Policy(std::make_shared<const PolicyImpl>(std::move(impl)));
+}
+std::optional<PolicyBudget> budget_of(const Policy& policy) {
+  return policy.impl() == nullptr ? std::nullopt : policy.impl()->budget;
+}
+
 }  // namespace reprise

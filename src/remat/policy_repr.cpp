@@ -1,5 +1,8 @@
 // Policies from the text of a program, where they stand as Python prints them.
 #include "remat/checkpoint.h"
+#include "remat/within_budget.h"
+
+#include <charconv>
 
 namespace reprise {
 namespace {
@@ -51,6 +54,16 @@ std::optional<Policy> policy_from_repr(std::string_view repr) {
   if (const auto set = between(repr, "SaveAnyNamesButThese(names=", ")")) {
     if (auto names = names_in(*set))
       return policies::save_any_names_but_these_list(*std::move(names));
+  }
+  if (const auto inside = between(repr, "save_within_budget(", ")")) {
+    std::size_t bytes = 0;
+    const auto [end, failed] =
+        std::from_chars(inside->data(), inside->data() + inside->size(), bytes);
+    const std::string_view rest = inside->substr(static_cast<std::size_t>(end - inside->data()));
+    if (failed != std::errc{}) return std::nullopt;
+    if (rest.empty()) return within_budget({}, bytes);
+    if (const auto base = rest.starts_with(", ") ? policy_from_repr(rest.substr(2)) : std::nullopt)
+      return within_budget(*base, bytes);
   }
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include "runtime/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace reprise {
@@ -40,8 +41,11 @@ std::vector<Repetition> repetitions_of(const plan::BudgetProgram& from,
   return out;
 }
 
+// The lower, the closer: there most is to be gained.
 std::int64_t rung_bytes(std::int64_t least, std::int64_t most, int rung) {
-  return least + (most - least) / BudgetLadder::top * rung;
+  const double share = static_cast<double>(rung) / BudgetLadder::top;
+  return least +
+         static_cast<std::int64_t>(static_cast<double>(most - least) * share * std::sqrt(share));
 }
 
 }  // namespace
@@ -49,8 +53,12 @@ std::int64_t rung_bytes(std::int64_t least, std::int64_t most, int rung) {
 // ------------------------------------------------------------------------------------- one program
 BudgetLadder::BudgetLadder(PlannedProgram plain, const BudgetTools& tools,
                            std::optional<double> proven)
-    : tools_(tools), plain_{std::move(plain), 0, {}}, proven_(proven) {
+    : tools_(tools), plain_{std::move(plain), 0, {}}, source_(plain_.planned), proven_(proven) {
   plain_.lower_seconds = proven_.value_or(plain_.planned.seconds);
+}
+BudgetLadder::BudgetLadder(PlannedProgram plain, PlannedProgram source, const BudgetTools& tools)
+    : tools_(tools), plain_{std::move(plain), 0, {}}, source_(std::move(source)) {
+  plain_.lower_seconds = plain_.planned.seconds;
 }
 
 const BudgetPoint* BudgetLadder::at(int rung) {
@@ -60,41 +68,78 @@ const BudgetPoint* BudgetLadder::at(int rung) {
   return known->second ? &*known->second : nullptr;
 }
 
-// Of two budgets the larger one never goes to a lower number: where a plan fits the smaller one, it
-// fits both.
+// Of small graphs all plans are looked at, so that a larger budget never costs more; of large ones
+// those on the way to the largest that fits.
 const BudgetPoint* BudgetLadder::cheapest(std::size_t budget) {
+  constexpr int small = 200;
   if (plain_.planned.peak() <= budget) return &plain_;
-  int low = -1, high = top;  // fits, does not fit
+  make_graph();
+  const BudgetPoint* best = nullptr;
+  const auto fits = [&](int rung) {
+    const BudgetPoint* point = at(rung);
+    if (point == nullptr) return true;  // too few bytes even for the graph: higher up
+    if (point->planned.peak() > budget) return false;
+    if (best == nullptr || point->planned.seconds < best->planned.seconds) best = point;
+    return true;
+  };
+  if (program_->graph().size() <= small) {
+    for (int rung = 0; rung < top; rung += 2) fits(rung);
+    return best;
+  }
+  int low = -1, high = top;
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
-    const BudgetPoint* point = at(middle);
-    (point != nullptr && point->planned.peak() <= budget ? low : high) = middle;
+    (fits(middle) ? low : high) = middle;
   }
-  return low < 0 ? nullptr : at(low);
+  return best;
+}
+
+const BudgetPoint* BudgetLadder::lowest() {
+  const BudgetPoint* best = nullptr;
+  for (int rung = 0, found = 0; rung < top / 2 && found < 2; rung += 2) {
+    const BudgetPoint* point = at(rung);
+    if (point == nullptr) continue;
+    ++found;
+    if (best == nullptr || point->planned.peak() < best->planned.peak()) best = point;
+  }
+  return best;
+}
+
+void BudgetLadder::make_graph() {
+  if (program_) return;
+  const auto code = tools_.plan_steps(source_.program, false);
+  program_.emplace(code->schedule, code->memory.scratch_bytes, tools_.policies_are_free);
+  const budget::Graph& graph = program_->graph();
+  least_ = budget::peak_bound(graph);
+  most_ = std::max(least_, std::min(budget::evaluate(graph, graph.plain()).peak,
+                                    static_cast<std::int64_t>(plain_.planned.peak())));
 }
 
 std::optional<BudgetPoint> BudgetLadder::make(int rung) {
-  if (!program_) {
-    const auto code = tools_.plan_steps(plain_.planned.program, false);
-    program_.emplace(code->schedule, code->memory.scratch_bytes, tools_.policies_are_free);
-    least_ = budget::peak_bound(program_->graph());
-    most_ = budget::evaluate(program_->graph(), program_->graph().plain()).peak;
-  }
+  make_graph();
   const budget::Graph& graph = program_->graph();
-  const std::int64_t inner = rung_bytes(least_, most_, rung);
-  budget::Solution found = budget::solve_once(graph, inner);
-  if (!found.schedule && rung < top / 4) found = budget::solve_once(graph, inner, false);
+  budget::Solution found = budget::solve_once(graph, rung_bytes(least_, most_, rung));
   if (!found.schedule || program_->breaks_policies(*found.schedule)) return std::nullopt;
   BudgetPoint point{
       tools_.plan(std::make_shared<const Program>(program_->emit(*found.schedule))), 0, {}};
-  point.lower_seconds = proven_.value_or(plain_.planned.seconds + (found.lower - graph.cost()));
+  point.lower_seconds = proven_.value_or(source_.seconds + (found.lower - graph.cost()));
   point.repeated = repetitions_of(*program_, *found.schedule);
   return point;
 }
 
 // --------------------------------------------------------------------------------------------- all
 BudgetSearch::BudgetSearch(BudgetTools tools) : tools_(std::move(tools)) {
-  ladders_.emplace_back(tools_.plan(tools_.lower(1)), tools_);
+  ladders_.emplace_back(tools_.plan(tools_.lower(1, true)), tools_);
+}
+
+std::vector<BudgetLadder*> BudgetSearch::climbed() {
+  if (unkept_ == nullptr) {
+    ladders_.emplace_back(plain().planned, tools_.plan(tools_.lower(1, false)), tools_);
+    unkept_ = &ladders_.back();
+  }
+  std::vector<BudgetLadder*> all{&ladders_.front(), unkept_};
+  if (&deepest() != all[0]) all.push_back(&deepest());
+  return all;
 }
 
 void BudgetSearch::add_loops() {
@@ -104,7 +149,7 @@ void BudgetSearch::add_loops() {
                    [](const Equation& e) { return e.prim == &scan_p; }))
     return;
   for (const double share : {1.0, 0.9, 0.75, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0}) {
-    const ProgramPtr stacked = tools_.lower(share);
+    const ProgramPtr stacked = tools_.lower(share, true);
     for (const int rung : {BudgetLadder::top, BudgetLadder::top / 2, BudgetLadder::top / 8}) {
       const bool is_plain = share == 1 && rung == BudgetLadder::top;
       // Where much is stacked, what bodies work in hardly matters.
@@ -138,7 +183,7 @@ ProgramPtr BudgetSearch::squeezed(const ProgramPtr& p, int rung) const {
 }
 
 // Of the programs whose loops take less only the one with the lowest peak repeats equations around
-// its loops too. The plans do not depend on the budget, so a larger one never costs more.
+// its loops too.
 const BudgetPoint* BudgetSearch::cheapest(std::size_t budget) {
   if (plain().planned.peak() <= budget) return &plain();
   add_loops();
@@ -148,11 +193,15 @@ const BudgetPoint* BudgetSearch::cheapest(std::size_t budget) {
     if (best == nullptr || point->planned.seconds < best->planned.seconds) best = point;
   };
   for (const BudgetLadder& ladder : ladders_) offer(&ladder.plain());
-  offer(ladders_.front().cheapest(budget));
-  offer(deepest().cheapest(budget));
+  for (BudgetLadder* ladder : climbed()) offer(ladder->cheapest(budget));
   // peaks do not always rise with the size that a graph was solved for
   if (best == nullptr) offer(&lowest());
   return best;
+}
+
+bool BudgetSearch::fits(std::size_t budget) {
+  if (plain().planned.peak() <= budget) return true;
+  return lowest().planned.peak() <= budget || cheapest(budget) != nullptr;
 }
 
 BudgetLadder& BudgetSearch::deepest() {
@@ -165,12 +214,9 @@ BudgetLadder& BudgetSearch::deepest() {
 const BudgetPoint& BudgetSearch::lowest() {
   add_loops();
   const BudgetPoint* best = &deepest().plain();
-  for (BudgetLadder* ladder : {&ladders_.front(), &deepest()}) {
-    for (const int rung : {0, 1, 2, 4, 8}) {
-      const BudgetPoint* point = ladder->at(rung);
-      if (point != nullptr && point->planned.peak() < best->planned.peak()) best = point;
-      if (point != nullptr) break;  // more memory from here on
-    }
+  for (BudgetLadder* ladder : climbed()) {
+    const BudgetPoint* point = ladder->lowest();
+    if (point != nullptr && point->planned.peak() < best->planned.peak()) best = point;
   }
   return *best;
 }

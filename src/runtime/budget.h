@@ -32,7 +32,8 @@ struct PlannedProgram {
 // What the compiler lends.
 struct BudgetTools {
   // The program that is planned; loops stack at most such a share of what they would (1: all).
-  std::function<ProgramPtr(double stacked_share)> lower;
+  // Without `keep`, all that the backward pass reads is kept: a graph of first evaluations.
+  std::function<ProgramPtr(double stacked_share, bool keep)> lower;
   std::function<PlannedProgram(const ProgramPtr&)> plan;
   // As it is, without what joins steps afterwards: what graphs are made of. Of a loop's body, or of
   // a program.
@@ -61,34 +62,41 @@ struct BudgetPoint {
 class BudgetLadder {
  public:
   static constexpr int top = 32;  // the program as it is
-  // `proven`: seconds below which no plan can be; without it the graph of this program tells.
+  // The graph is that of `source`. `proven`: seconds below which no plan can be; without it the
+  // graph tells.
   BudgetLadder(PlannedProgram plain, const BudgetTools&, std::optional<double> proven = {});
+  BudgetLadder(PlannedProgram plain, PlannedProgram source, const BudgetTools&);
 
   const BudgetPoint& plain() const { return plain_; }
   // Null: no schedule was found.
   const BudgetPoint* at(int rung);
-  // The cheapest plan that fits, looking at few; null: none does.
+  // The cheapest plan that fits, of large graphs looking at few; null: none does.
   const BudgetPoint* cheapest(std::size_t budget);
+  // That with the lowest peak; null: nothing is found below the plain one.
+  const BudgetPoint* lowest();
 
  private:
+  void make_graph();
   std::optional<BudgetPoint> make(int rung);
 
   const BudgetTools& tools_;
   BudgetPoint plain_;
+  PlannedProgram source_;
   const std::optional<double> proven_;
   std::optional<plan::BudgetProgram> program_;  // once it is needed
   std::int64_t least_ = 0, most_ = 0;           // peaks of the graph
   std::map<int, std::optional<BudgetPoint>> made_;
 };
 
-// All of them: a ladder for the program as it is, and for each way in which its loops stack less
-// and their bodies work in less memory.
+// All of them: a ladder for the program as it is, one for what it would be if everything were kept,
+// and one for each way in which its loops stack less and their bodies work in less memory.
 class BudgetSearch {
  public:
   explicit BudgetSearch(BudgetTools tools);
 
   const BudgetPoint& plain() const { return ladders_.front().plain(); }
   const BudgetPoint* cheapest(std::size_t budget);
+  bool fits(std::size_t budget);  // whether there is one
   // The lowest peak that is found.
   const BudgetPoint& lowest();
   // From the least peak to the plain one: each holds more than those before and takes less time. At
@@ -98,10 +106,12 @@ class BudgetSearch {
  private:
   void add_loops();  // ladders of programs whose loops take less
   BudgetLadder& deepest();
+  std::vector<BudgetLadder*> climbed();  // those whose equations are repeated
   ProgramPtr squeezed(const ProgramPtr&, int rung) const;
 
   const BudgetTools tools_;
   std::list<BudgetLadder> ladders_;
+  BudgetLadder* unkept_ = nullptr;
   bool has_loops_ = false;
 };
 

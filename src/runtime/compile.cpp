@@ -53,7 +53,7 @@ ProgramPtr lowered(const Program& source, const LowerOptions& options) {
   p = apply_pass("keep_loops", plan::keep_loops, std::move(p));
   if (options.stacked_share < 1)
     p = plan::restack_loops(p, {options.stacked_share, options.policies_are_free});
-  p = apply_pass("keep", plan::keep, std::move(p));
+  if (options.keep) p = apply_pass("keep", plan::keep, std::move(p));
   p = apply_pass("expand", plan::expand, std::move(p));
   p = apply_pass("convolutions", codegen::rewrite_convolutions, std::move(p));
   return std::make_shared<const Program>(std::move(p));
@@ -130,8 +130,8 @@ std::shared_ptr<const Code> best_code_of(const ProgramPtr& program, const Compil
 }
 
 BudgetTools tools_for(const Program& source, const CompileOptions& options, bool on_disk) {
-  return {[&source, options](double share) {
-            return lowered(source, {options.policies_are_free, share});
+  return {[&source, options](double share, bool keep) {
+            return lowered(source, {options.policies_are_free, share, keep});
           },
           [options, on_disk](const ProgramPtr& p) {
             const auto code = best_code_of(p, options, on_disk, true);
@@ -152,7 +152,7 @@ BudgetTools tools_for(const Program& source, const CompileOptions& options, bool
 BudgetOutcome plan_within(const Program& source, const CompileOptions& options, bool on_disk) {
   const BudgetTools plain_tools =
       tools_for(source, {options.spill_directory, options.donated, options.relays}, on_disk);
-  const PlannedProgram plain = plain_tools.plan(plain_tools.lower(1));
+  const PlannedProgram plain = plain_tools.plan(plain_tools.lower(1, true));
   const BudgetPoint point{plain, plain.seconds, {}};
   if (!options.memory_budget || plain.peak() <= *options.memory_budget)
     return {options.memory_budget, point, point};
@@ -198,7 +198,7 @@ bool fits(const Program& source, const CompileOptions& options) {
   check_pass_names();
   TotalBytes().of(source);
   BudgetSearch search(tools_for(source, options, !spill_directory(options).empty()));
-  return search.cheapest(options.memory_budget.value()) != nullptr;
+  return search.fits(options.memory_budget.value());
 }
 
 std::vector<BudgetPoint> curve_of(const Program& source, const CompileOptions& options, int count) {

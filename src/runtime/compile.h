@@ -16,6 +16,7 @@ struct LowerOptions {
   bool policies_are_free = false;  // checkpoints are opened before equal equations are merged
   // of what loops stack for later loops: below 1 the rest is computed again
   double stacked_share = 1;
+  bool keep = true;  // false: nothing cheap is computed again to keep less
 };
 ProgramPtr lowered(const Program&, const LowerOptions& options = {});
 

@@ -272,7 +272,7 @@ class WrongInput(Case):
 
 class WrongUsage(Case):
     def test_commands_and_options(self):
-        commands = "the commands are print, residuals, plan, curve, solve, completion"
+        commands = "the commands are print, residuals, plan, curve, suggest, solve, completion"
         self.fail_with(2, f"reprise: a command is expected; {commands}")
         self.fail_with(2, f"reprise: there is no command `plant`; {commands}", "plant")
         for arguments in (["print"], ["print", "a", "b"], ["plan", "loss.jaxpr", "--nope"],
@@ -326,10 +326,46 @@ class Curve(Case):
         plan = json.loads(self.succeed("plan", "blocks.jaxpr", "--json"))["plans"][0]
         self.assertEqual(peaks[-1], plan["peak_bytes"])
 
+    def test_a_page_with_the_curve(self):
+        with tempfile.TemporaryDirectory() as folder:
+            page = Path(folder) / "curve.html"
+            self.succeed("curve", "blocks.jaxpr", "--policy", "none", "--policy", "dots_saveable", "--report", str(page))
+            text = page.read_text()
+        data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.DOTALL)[1])
+        self.assertGreater(len(data["curve"]), 1)
+        self.assertEqual([p["name"] for p in data["programs"]], ["none", "dots_saveable"])
+        self.assertEqual(data["curve"][-1], [data["programs"][0]["memory"]["peak"], data["programs"][0]["cost"]["seconds"]])
+
     def test_a_table_for_people(self):
         text = self.succeed("curve", "blocks.jaxpr")
         self.assertIn("peak", text.splitlines()[0])
         self.assertIn("+0.0 %", text.splitlines()[-1])
+
+
+class Suggest(Case):
+    def test_the_policy_fits_and_stands_beside_the_best_plan(self):
+        plain = json.loads(self.succeed("plan", "blocks.jaxpr", "--policy", "none", "--json"))["plans"][0]
+        budget = plain["peak_bytes"] * 9 // 10
+        result = json.loads(self.succeed("suggest", "blocks.jaxpr", "--budget", str(budget), "--json"))
+        self.assertEqual(result["plain"]["peak_bytes"], plain["peak_bytes"])
+        self.assertTrue(result["fits"])
+        self.assertLessEqual(result["peak_bytes"], budget)
+        self.assertLessEqual(result["best"]["peak_bytes"], budget)
+        same = json.loads(self.succeed("plan", "blocks.jaxpr", "--policy", result["policy"], "--json"))["plans"][0]
+        self.assertEqual(same["peak_bytes"], result["peak_bytes"])
+
+    def test_a_table_with_python_in_front(self):
+        text = self.succeed("suggest", "blocks.jaxpr", "--budget", "1GiB")
+        self.assertEqual(text.splitlines()[0], "jax.checkpoint_policies.save_only_these_names('h')")
+        self.assertIn("this policy", text)
+
+    def test_what_is_no_budget_and_no_name(self):
+        for text in "-1", "0", "3 apples", "GiB", "1e40GiB":
+            self.fail_with(2, "reprise: --budget: a size such as 8GiB or 500MB is expected, up to 2^57 bytes, got "
+                           + text, "suggest", "blocks.jaxpr", f"--budget={text}")
+        self.fail_with(1, "-: error: the program names no values (name[name=h]) that a policy could speak of",
+                       "suggest", "-", "--budget", "1KiB",
+                       stdin="{ lambda ; b:f32[]. let c:f32[] = sin b in (c,) }")
 
 
 class Solve(Case):
@@ -381,7 +417,7 @@ class Help(Case):
 
     def test_help_names_commands_exit_codes_and_policies(self):
         text = self.succeed("--help")
-        for word in "print", "residuals", "plan", "curve", "solve", "completion", "Exit codes: 0", "standard input":
+        for word in "print", "residuals", "plan", "curve", "suggest", "solve", "completion", "Exit codes: 0", "standard input":
             self.assertIn(word, text)
         for command in "residuals", "plan":
             text = self.succeed(command, "--help")
@@ -392,13 +428,13 @@ class Help(Case):
     def test_the_manual_page_names_every_option_and_policy(self):
         manual = MANUAL.read_text().replace("\\-", "-")
         words = {policy.split(":")[0] for policy in POLICIES[:16]}
-        for command in "print", "residuals", "plan", "curve", "solve", "completion":
+        for command in "print", "residuals", "plan", "curve", "suggest", "solve", "completion":
             words |= {command} | set(re.findall(r"--[a-z]+", self.succeed(command, "--help")))
         for word in words:
             self.assertIn(word, manual)
 
     def test_lines_fit_a_terminal(self):
-        for arguments in ([], ["print"], ["residuals"], ["plan"], ["curve"], ["solve"], ["completion"]):
+        for arguments in ([], ["print"], ["residuals"], ["plan"], ["curve"], ["suggest"], ["solve"], ["completion"]):
             for line in self.succeed(*arguments, "--help").splitlines():
                 self.assertLessEqual(len(line), 100, line)
 
@@ -414,7 +450,7 @@ class Completion(Case):
         return done.stdout.split()
 
     def test_bash(self):
-        self.assertEqual(self.bash(""), ["print", "residuals", "plan", "curve", "solve", "completion", "--version", "--help"])
+        self.assertEqual(self.bash(""), ["print", "residuals", "plan", "curve", "suggest", "solve", "completion", "--version", "--help"])
         self.assertEqual(self.bash("res"), ["residuals"])
         self.assertEqual(self.bash("plan", "--fo"), ["--forward"])
         self.assertEqual(self.bash("print", "--fo"), [])

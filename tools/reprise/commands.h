@@ -1,5 +1,5 @@
-// What `reprise print`, `residuals`, `plan`, `curve` and `solve` do. Each writes its answer to
-// `out`, as text or as JSON, and throws UsageError, InputError or an Error of the library.
+// What `reprise print`, `residuals`, `plan`, `curve`, `suggest` and `solve` do. Each writes its
+// answer to `out`, as text or as JSON, and throws UsageError, InputError or an Error of the library.
 #pragma once
 
 #include <iosfwd>
@@ -38,9 +38,18 @@ struct CurveOptions {
   std::string file;
   std::vector<std::string> policies;  // empty: none
   std::string wrt;
+  std::string report;  // a web page to write; empty: none
   bool json = false;
 };
 void draw_curve(const CurveOptions&, std::ostream& out);
+
+struct SuggestOptions {
+  std::string file;
+  std::string budget;  // "8GiB"
+  std::string wrt;
+  bool json = false;
+};
+void suggest(const SuggestOptions&, std::ostream& out);
 
 struct SolveOptions {
   std::string file;

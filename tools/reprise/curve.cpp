@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "gradient.h"
 #include "json.h"
+#include "reprise/report.h"
 #include "table.h"
 
 #include <cstdio>
@@ -10,6 +11,9 @@
 
 namespace reprise::cli {
 namespace {
+
+// As reports take it: planned and never called.
+using Plans = Compiled<Arrays (*)(const Arrays&)>;
 
 std::string percent_more(double value, double base) {
   char text[32];
@@ -32,8 +36,13 @@ void draw_curve(const CurveOptions& options, std::ostream& out) {
   const std::vector<bool> wrt = wrt_mask(input, options.wrt);
   Json json{{"file", input.file}, {"wrt", names_in(input, wrt)}, {"curves", Json::array()}};
   Table table({"policy", "peak", "time", "flops"});
+  std::vector<NamedCompiled> programs;
+  std::vector<detail::CurveData> first;
   for (const PolicyChoice& choice : choices) {
-    const auto points = detail::curve_of(*traced_entry(with_gradients(input, choice, wrt), {}));
+    auto entry = traced_entry(with_gradients(input, choice, wrt), {});
+    const auto points = detail::curve_of(*entry);
+    if (programs.empty()) first = points;
+    programs.emplace_back(choice.text, Plans{jit<Arrays (*)(const Arrays&)>(nullptr), entry, ""});
     Json rows = Json::array();
     for (const detail::CurveData& p : points) {
       rows.push_back({{"peak_bytes", p.peak_bytes}, {"seconds", p.seconds}, {"flops", p.flops}});
@@ -42,6 +51,7 @@ void draw_curve(const CurveOptions& options, std::ostream& out) {
     }
     json["curves"].push_back({{"policy", choice.text}, {"points", std::move(rows)}});
   }
+  if (!options.report.empty()) detail::write_report(programs, options.report, first);
   if (options.json)
     write_json(json, out);
   else

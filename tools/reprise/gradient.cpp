@@ -1,8 +1,8 @@
 #include "gradient.h"
 
 #include "api/linear_map.h"
-#include "checkpoints.h"
 #include "program/trace.h"
+#include "remat/set_policy.h"
 #include "reprise/remat.h"
 
 #include <algorithm>

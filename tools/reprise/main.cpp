@@ -46,6 +46,14 @@ compiled to machine code. Peak: what a run holds at most beyond its arguments; t
 and flops against the plain plan. What a policy saves is fixed, all else may be computed again.
 )";
 
+constexpr const char* suggest_help =
+    R"(The policy over the names of the program (checkpoint_name) with the least time among those that
+keep the peak of the gradient, beyond the arguments, within the budget, as Python for JAX and as
+a POLICY of this tool. Beside it stand the plan of jit with that budget, which may repeat any
+equation, and the gradient without checkpoints. Names are offloaded only if nothing else fits.
+BYTES is a number, or one with KiB, MiB, GiB, TiB, KB, MB, GB or TB behind it.
+)";
+
 constexpr const char* solve_help =
     R"(FILE holds a JSON array of graphs: `name`, `nodes` (`bytes`, `cost`, `operands`: numbers of
 earlier nodes, `output`) and `rows`, each with a `budget` in bytes. For each row one line:
@@ -80,6 +88,7 @@ struct Options {
   ResidualsOptions residuals;
   PlanOptions plan;
   CurveOptions curve;
+  SuggestOptions suggest;
   SolveOptions solve;
   std::string shell;
 };
@@ -167,11 +176,34 @@ void add_curve(CLI::App& app, CurveOptions& options) {
   add_file(command, options.file);
   add_policies(command, options.policies);
   add_wrt(command, options.wrt);
+  command
+      .add_option("--report", options.report,
+                  "Write a web page with the curve of the first policy, all of them as points")
+      ->type_name("HTML");
   add_json(command, options.json);
   command.footer(str(gradient_help, curve_help, policy_help(), R"(
 Examples:
   reprise curve loss.jaxpr
   reprise curve loss.jaxpr --policy none --policy dots_saveable --json
+  reprise curve loss.jaxpr --policy none --policy dots_saveable --report curve.html
+
+)",
+                     exit_codes));
+}
+
+void add_suggest(CLI::App& app, SuggestOptions& options) {
+  CLI::App& command =
+      *app.add_subcommand("suggest", "Find the best policy over names for a memory budget");
+  add_file(command, options.file);
+  command.add_option("--budget", options.budget, "Bytes that the gradient may hold")
+      ->type_name("BYTES")
+      ->required();
+  add_wrt(command, options.wrt);
+  add_json(command, options.json);
+  command.footer(str(gradient_help, suggest_help, R"(
+Examples:
+  reprise suggest loss.jaxpr --budget 8GiB
+  reprise suggest loss.jaxpr --budget 500MB --json
 
 )",
                      exit_codes));
@@ -210,6 +242,7 @@ void add_commands(CLI::App& app, Options& options) {
   add_residuals(app, options.residuals);
   add_plan(app, options.plan);
   add_curve(app, options.curve);
+  add_suggest(app, options.suggest);
   add_solve(app, options.solve);
   add_completion(app, options.shell);
   app.footer(
@@ -222,6 +255,7 @@ void run(const CLI::App& app, const Options& options, std::ostream& out) {
   if (command == "residuals") list_residuals(options.residuals, out);
   if (command == "plan") plan_memory(options.plan, out);
   if (command == "curve") draw_curve(options.curve, out);
+  if (command == "suggest") suggest(options.suggest, out);
   if (command == "solve") solve_graphs(options.solve, out);
   if (command == "completion") out << completion_script(app, options.shell);
   out.flush();

@@ -34,7 +34,10 @@ int path_operand(const Node& node, int length, int current) {
 
 bool is_uniform(const Graph& graph, const Chain& chain) {
   for (int k = 1; k < chain.length; ++k) {
-    if (graph[k].bytes != graph[0].bytes || graph[k].cost != graph[0].cost) return false;
+    if (graph[k].bytes != graph[0].bytes || graph[k].cost != graph[0].cost ||
+        graph[k].scratch != graph[0].scratch) {
+      return false;
+    }
   }
   for (int k = 1; k + 1 < chain.length; ++k) {
     if (at(chain.before, k) != at(chain.before, 0) || at(chain.during, k) != at(chain.during, 0) ||
@@ -64,7 +67,7 @@ std::optional<Chain> take_apart(const Graph& graph) {
     held += graph[i].bytes;
     const bool read_later = !graph[k].output && graph.last_reader(k) >= i;
     std::int64_t& most = at(read_later ? chain.during : chain.after, k);
-    most = std::max(most, held);
+    most = std::max(most, held + graph[i].scratch);
     const std::vector<int>& operands = graph[i].operands;
     for (int u : operands) {
       if (u >= chain.length && !graph[u].output && graph.last_reader(u) == i)
@@ -150,7 +153,8 @@ class ChainProgramme {
     double cost = 0;
     for (int k = i + 1; k <= j; ++k) {
       const std::int64_t bytes = graph_[k].bytes;
-      passing = std::max(passing, bytes + (k - 1 > i ? graph_[k - 1].bytes : 0));
+      passing =
+          std::max(passing, bytes + graph_[k].scratch + (k - 1 > i ? graph_[k - 1].bytes : 0));
       cost += graph_[k].cost;
       const std::int64_t least = std::max(
           {passing + at(chain_.before, j), bytes + at(chain_.during, k), at(chain_.after, k)});

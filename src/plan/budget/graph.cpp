@@ -14,11 +14,13 @@ Graph::Graph(std::vector<Node> nodes)
   for (int v = 0; v < size(); ++v) {
     Node& node = at(nodes_, v);
     const std::string name = "node " + std::to_string(v);
-    if (node.bytes < 0) throw std::invalid_argument(name + " has negative bytes");
-    if (node.bytes > std::numeric_limits<std::int64_t>::max() / 4 - sum) {
+    if (node.bytes < 0 || node.scratch < 0)
+      throw std::invalid_argument(name + " has negative bytes");
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 4;
+    if (node.scratch > most || node.bytes > most - sum - node.scratch) {
       throw std::invalid_argument(name + ": the bytes of all nodes together are too many");
     }
-    sum += node.bytes;
+    sum += node.bytes + node.scratch;
     if (!(node.cost >= 0) || !std::isfinite(node.cost)) {
       throw std::invalid_argument(name + " has a cost that is negative or not finite");
     }
@@ -90,7 +92,7 @@ Outcome evaluate(const Graph& graph, const Schedule& schedule) {
   std::int64_t used = 0;
   for (std::size_t step = 0; step < schedule.size(); ++step) {
     used += graph[schedule[step]].bytes - freed[step];
-    outcome.peak = std::max(outcome.peak, used);
+    outcome.peak = std::max(outcome.peak, used + graph[schedule[step]].scratch);
     outcome.cost += graph[schedule[step]].cost;
   }
   return outcome;

@@ -13,6 +13,7 @@ struct Node {
   double cost = 0;
   std::vector<int> operands;  // earlier nodes, each once, ascending; arguments are not nodes
   bool output = false;        // evaluated once, stays to the end
+  std::int64_t scratch = 0;   // bytes beside it while it is evaluated
 };
 
 // Node numbers in the order of their evaluations; the first evaluations are 0, 1, .., n-1.

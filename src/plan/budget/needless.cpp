@@ -22,19 +22,29 @@ std::vector<std::pair<double, int>> repetitions(const Graph& graph, const Schedu
 
 }  // namespace
 
+// One sweep after the other, since what one leaves out may make room for another.
 Schedule without_needless(const Graph& graph, Schedule schedule, std::int64_t budget) {
-  double work = 5e7;  // steps of schedules looked at: enough for thousands of nodes
+  double work = 2e7;  // steps of schedules looked at
   for (bool changed = true; changed && work > 0;) {
     changed = false;
+    std::vector<char> left_out(schedule.size(), 0);
+    Schedule shorter;
     for (const auto& [cost, step] : repetitions(graph, schedule)) {
       if ((work -= static_cast<double>(schedule.size())) < 0) break;
-      Schedule shorter = schedule;
-      shorter.erase(shorter.begin() + step);
-      if (evaluate(graph, shorter).peak > budget) continue;
-      schedule = std::move(shorter);
-      changed = true;
-      break;  // the steps after it have new places
+      at(left_out, step) = 1;
+      shorter.clear();
+      for (std::size_t i = 0; i < schedule.size(); ++i) {
+        if (!left_out[i]) shorter.push_back(schedule[i]);
+      }
+      const bool fits = evaluate(graph, shorter).peak <= budget;
+      at(left_out, step) = fits;
+      changed |= fits;
     }
+    shorter.clear();
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+      if (!left_out[i]) shorter.push_back(schedule[i]);
+    }
+    schedule = std::move(shorter);
   }
   return schedule;
 }

@@ -183,7 +183,7 @@ void Search::find_closure(int s, const State& state) {
 }
 
 void Search::evaluate_node(const State& from, int v, int s) {
-  const std::int64_t over = from.used + graph_[v].bytes - budget_;
+  const std::int64_t over = from.used + graph_[v].bytes + graph_[v].scratch - budget_;
   if (over <= 0) return make_child(from, v, s, {});
   if (!weighed_) victims_.weigh(memory(now_, from), missing(now_, from), s);
   weighed_ = true;

@@ -5,6 +5,7 @@
 #include "plan/budget/one_point.h"
 #include "plan/budget/search.h"
 #include "plan/budget/stages.h"
+#include "plan/budget/walk.h"
 
 #include <algorithm>
 #include <limits>
@@ -18,7 +19,7 @@ constexpr double no_limit = std::numeric_limits<double>::infinity();
 // The searches, one after another: each need only be better than those before. The larger the
 // graph, the narrower.
 std::vector<Effort> efforts(int size) {
-  if (size <= 64) return {{.width = 50}, {.width = 50, .refine = 4, .weight = 1}, {.width = 200}};
+  if (size <= 64) return {{.width = 50}, {.width = 50, .refine = 4}};
   if (size <= 160) return {{.width = 50}};
   if (size <= 640) return {{.width = 12, .variety = 6}};
   if (size <= 4000) return {{.width = 2, .variety = 3}};
@@ -27,7 +28,7 @@ std::vector<Effort> efforts(int size) {
 
 // Where those find a schedule only with effort: few small graphs, near the least peak.
 std::vector<Effort> wider_efforts(int size) {
-  if (size <= 64) return {{.width = 500}};
+  if (size <= 64) return {{.width = 300}};
   return {};
 }
 
@@ -40,12 +41,15 @@ std::vector<Effort> last_efforts(int size) {
   return {{.width = 3, .variety = 3}};
 }
 
-std::size_t moments_for(int size) { return size <= 160 ? 16 : size <= 4000 ? 4 : 1; }
+std::size_t moments_for(int size, bool quick) {
+  if (quick && size > 64) return size <= 640 ? 2 : 1;
+  return size <= 160 ? 16 : size <= 4000 ? 4 : 1;
+}
 
 class Attempt {
  public:
-  Attempt(const Graph& graph, std::int64_t budget)
-      : graph_(graph), budget_(budget), moments_(graph, budget, moments_for(graph.size())) {}
+  Attempt(const Graph& graph, std::int64_t budget, std::size_t moments)
+      : graph_(graph), budget_(budget), moments_(graph, budget, moments) {}
 
   double lower() const { return graph_.cost() + moments_.extra(); }
   const std::optional<Schedule>& best() const { return best_; }
@@ -55,6 +59,11 @@ class Attempt {
     if (outcome.peak > budget_ || outcome.cost >= cost_) return;
     best_ = schedule;
     cost_ = outcome.cost;
+  }
+  void walk(const WalkEffort& effort) {
+    if (cost_ <= lower() * (1 + 1e-12)) return;
+    const auto found = walk_often(graph_, moments_, budget_, effort, cost_);
+    if (found) offer(without_needless(graph_, *found, budget_));
   }
   // Whether the last search went through with ease.
   bool easy() const { return easy_; }
@@ -97,23 +106,27 @@ class Known {
   std::vector<std::pair<Outcome, Schedule>> all_;
 };
 
-// One quick search: for whoever asks for many budgets of a graph.
-std::vector<Effort> quick_efforts(int size) {
-  if (size <= 160) return {{.width = size <= 64 ? 30 : 8, .variety = 6}};
-  return {{.width = size <= 4000 ? 2 : 1, .variety = 3}};
+// Walks with changed weights gain little in large graphs, and take longer there.
+WalkEffort walks_for(int size, bool quick) {
+  if (quick) return {size <= 640 ? 5 : size <= 4000 ? 2 : 1, size <= 160 ? 20 : 0};
+  return {size <= 4000 ? 12 : 2, size <= 160 ? 300 : size <= 640 ? 20 : 0};
 }
 
-Solution attempt_at(const Graph& graph, std::int64_t budget, Known& known, bool thorough,
-                    bool quick = false) {
+// Walks alone, or with searches behind them.
+enum class Care { quick, usual, thorough };
+
+Solution attempt_at(const Graph& graph, std::int64_t budget, Known& known, Care care) {
   Solution solution{budget, {}, {}, graph.cost()};
   if (Stages(graph, budget).impossible() >= 0) return solution;
-  Attempt attempt(graph, budget);
+  const int size = graph.size();
+  Attempt attempt(graph, budget, moments_for(size, care == Care::quick));
   solution.lower = attempt.lower();
   known.offer_to(attempt);
   if (const auto chain = solve_chain(graph, budget)) attempt.offer(*chain);
-  attempt.search(quick ? quick_efforts(graph.size()) : efforts(graph.size()));
-  if (thorough && !attempt.easy()) attempt.search(wider_efforts(graph.size()));
-  if (thorough && !attempt.best()) attempt.search(last_efforts(graph.size()));
+  attempt.walk(walks_for(size, care == Care::quick));
+  if (care != Care::quick && (size <= 160 || !attempt.best())) attempt.search(efforts(size));
+  if (care == Care::thorough && !attempt.easy()) attempt.search(wider_efforts(size));
+  if (care == Care::thorough && !attempt.best()) attempt.search(last_efforts(size));
   if (!attempt.best()) return solution;
   solution.schedule = attempt.best();
   solution.outcome = evaluate(graph, *solution.schedule);
@@ -128,7 +141,7 @@ void seek_least_peak(const Graph& graph, std::int64_t too_small, Known& known) {
   std::int64_t low = std::max(too_small, peak_bound(graph) - 1);
   for (int tries = 0; tries < most_tries && low + 1 < known.lowest().peak; ++tries) {
     const std::int64_t middle = low + (known.lowest().peak - low) / 2;
-    if (!attempt_at(graph, middle, known, false).schedule) low = middle;
+    if (!attempt_at(graph, middle, known, Care::usual).schedule) low = middle;
   }
 }
 
@@ -139,9 +152,9 @@ std::int64_t peak_bound(const Graph& graph) {
   return forced.empty() ? 0 : *std::max_element(forced.begin(), forced.end());
 }
 
-Solution solve_once(const Graph& graph, std::int64_t budget, bool quickly) {
+Solution solve_once(const Graph& graph, std::int64_t budget) {
   Known known(graph);
-  return attempt_at(graph, budget, known, false, quickly);
+  return attempt_at(graph, budget, known, Care::quick);
 }
 
 std::vector<Solution> solve(const Graph& graph, const std::vector<std::int64_t>& budgets) {
@@ -153,7 +166,7 @@ std::vector<Solution> solve(const Graph& graph, const std::vector<std::int64_t>&
   std::vector<Solution> solutions(budgets.size());
   std::int64_t too_small = -1;
   for (std::size_t k : order) {
-    solutions[k] = attempt_at(graph, budgets[k], known, true);
+    solutions[k] = attempt_at(graph, budgets[k], known, Care::thorough);
     if (!solutions[k].schedule) too_small = std::max(too_small, budgets[k]);
   }
   if (too_small >= 0) seek_least_peak(graph, too_small, known);

@@ -18,8 +18,8 @@ struct Solution {
 // No schedule has a lower peak.
 std::int64_t peak_bound(const Graph&);
 
-// For one budget: for whoever asks for many of one graph, quickly unless little else helps.
-Solution solve_once(const Graph&, std::int64_t budget, bool quickly = true);
+// For one budget, by walks alone: for whoever asks for many of one graph.
+Solution solve_once(const Graph&, std::int64_t budget);
 
 // One for each budget, in their order. A larger budget never costs more than a smaller one.
 std::vector<Solution> solve(const Graph&, const std::vector<std::int64_t>& budgets);

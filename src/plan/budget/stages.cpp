@@ -62,7 +62,7 @@ std::vector<std::int64_t> forced_bytes(const Graph& graph) {
   std::vector<std::int64_t> forced(static_cast<std::size_t>(graph.size()));
   std::int64_t outputs = 0;
   for (int s = 0; s < graph.size(); ++s) {
-    at(forced, s) = outputs + graph[s].bytes;
+    at(forced, s) = outputs + graph[s].bytes + graph[s].scratch;
     for (int u : graph[s].operands) {
       if (!graph[u].output) at(forced, s) += graph[u].bytes;
     }

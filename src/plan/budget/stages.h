@@ -10,7 +10,7 @@
 namespace reprise::budget {
 
 // The bytes that are in memory while s runs for the first time, whatever the schedule: its
-// operands, its result and the outputs before it. For every node.
+// operands, its result, what it works in and the outputs before it. For every node.
 std::vector<std::int64_t> forced_bytes(const Graph&);
 
 class Stages {

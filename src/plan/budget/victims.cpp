@@ -1,6 +1,7 @@
 #include "plan/budget/victims.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace reprise::budget {
 namespace {
@@ -88,7 +89,8 @@ const std::vector<std::vector<int>>& Victims::sets(int v, std::int64_t bytes) {
 // needed, the most precious first.
 template <class Key>
 void Victims::add_in_order(std::int64_t bytes, const Key& key) {
-  std::vector<std::pair<double, int>> order;
+  std::vector<std::pair<double, int>>& order = order_;
+  order.clear();
   for (std::size_t i = 0; i < values_.size(); ++i) {
     order.push_back({key(values_[i]), static_cast<int>(i)});
   }
@@ -128,28 +130,34 @@ void Victims::add_for(const Moment& moment, std::int64_t bytes) {
 
 // The cheapest values that are large enough alone, and the cheapest pairs.
 void Victims::add_small_sets(std::int64_t bytes) {
-  std::vector<std::pair<double, std::vector<int>>> singles, pairs;
+  singles_.clear();
+  pairs_.clear();
   const std::size_t count = std::min(values_.size(), most_pairs);
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const Value& a = values_[i];
     if (a.bytes >= bytes) {
-      singles.push_back({a.cost, {a.node}});
+      singles_.push_back({a.cost, a.node, -1});
       continue;
     }
     for (std::size_t j = i + 1; i < count && j < count; ++j) {
       const Value& b = values_[j];
       if (b.bytes < bytes && a.bytes + b.bytes >= bytes) {
-        pairs.push_back({a.cost + b.cost, {a.node, b.node}});
+        pairs_.push_back({a.cost + b.cost, a.node, b.node});
       }
     }
   }
-  const auto add_best = [&](auto& list, std::size_t most) {
-    const std::size_t few = std::min(list.size(), most);
-    std::partial_sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(few), list.end());
-    for (std::size_t i = 0; i < few; ++i) add(list[i].second);
+  const auto less = [](const SmallSet& x, const SmallSet& y) {
+    return std::tie(x.cost, x.a, x.b) < std::tie(y.cost, y.a, y.b);
   };
-  add_best(singles, static_cast<std::size_t>(variety_) / 2);
-  add_best(pairs, static_cast<std::size_t>(variety_) / 2 - 1);
+  const auto add_best = [&](std::vector<SmallSet>& list, std::size_t most) {
+    const std::size_t few = std::min(list.size(), most);
+    std::partial_sort(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(few), list.end(),
+                      less);
+    for (std::size_t i = 0; i < few; ++i)
+      add(list[i].b < 0 ? std::vector{list[i].a} : std::vector{list[i].a, list[i].b});
+  };
+  add_best(singles_, static_cast<std::size_t>(variety_) / 2);
+  add_best(pairs_, static_cast<std::size_t>(variety_) / 2 - 1);
 }
 
 void Victims::add(std::vector<int> set) {

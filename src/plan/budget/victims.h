@@ -30,6 +30,10 @@ class Victims {
     double distance;  // how many nodes ahead it is read
     int use;          // by which node
   };
+  struct SmallSet {
+    double cost;
+    int a, b;  // -1: one value alone
+  };
   double cost_again(int v, const Word* memory);
   template <class Key>
   void add_in_order(std::int64_t bytes, const Key& key);
@@ -43,6 +47,8 @@ class Victims {
   int variety_;
   int weighed_ = 0;  // the node that was next
   std::vector<Value> all_, values_;
+  std::vector<std::pair<double, int>> order_;
+  std::vector<SmallSet> singles_, pairs_;
   std::vector<int> next_use_, stamp_, todo_;
   int stamps_ = 0;
   std::vector<std::vector<int>> sets_;

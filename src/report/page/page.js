@@ -320,6 +320,7 @@ function drawAll() {
 readHash();
 listenToChart();
 drawAll();
+drawCurve(JSON.parse(byId('data').textContent), byId('curve'));
 window.addEventListener('hashchange', () => {
   readHash();
   drawAll();

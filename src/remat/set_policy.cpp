@@ -1,13 +1,14 @@
-#include "checkpoints.h"
+#include "remat/set_policy.h"
 
 #include "control/records.h"
+#include "ops/records.h"
 #include "remat/check_names.h"
 #include "remat/checkpoint.h"
 
 #include <functional>
 #include <map>
 
-namespace reprise::cli {
+namespace reprise {
 namespace {
 
 // Changes the checkpoint equations of a program, the inner ones first. A body that is used twice
@@ -57,6 +58,16 @@ bool has_checkpoints(const Program& program) {
   return false;
 }
 
+std::set<std::string> checkpoint_names(const Program& program) {
+  std::set<std::string> names;
+  for (const Equation& e : program.eqns) {
+    if (e.prim == &name_p) names.insert(e.params.get<std::string>("name"));
+    for_each_program(e.params,
+                     [&](const ProgramPtr& body) { names.merge(checkpoint_names(*body)); });
+  }
+  return names;
+}
+
 ProgramPtr without_checkpoints(const ProgramPtr& program) {
   return CheckpointRewriter([](Equation& e) {
     e.prim = &jit_p;
@@ -71,4 +82,4 @@ ProgramPtr with_policy(const ProgramPtr& program, const Policy& policy) {
   })(program);
 }
 
-}  // namespace reprise::cli
+}  // namespace reprise
