@@ -7,9 +7,9 @@ option(REPRISE_UNITS "Compile each folder of src/ as one unit" ON)
 # Files that name something in their anonymous namespace as a neighbour does. These stand alone.
 set(_files_alone
   codegen/emit_ops codegen/equation_code codegen/index_scatter codegen/sort_ir
-  control/custom_jvp control/custom_vjp control/scan
-  functions/math functions/products functions/random functions/random_choice functions/shape functions/take
-  ops/join ops/name ops/reduce ops/scatter ops/shape ops/special ops/unary
+  control/custom_jvp control/custom_vjp control/scan control/shard_map
+  functions/collectives functions/math functions/products functions/random functions/random_choice functions/shape functions/take
+  ops/collective ops/collective_data ops/communicator ops/join ops/name ops/reduce ops/scatter ops/shape ops/special ops/unary
   plan/epilogue plan/expand_window plan/hoist plan/keep plan/keep_loops plan/roots plan/stages plan/storage plan/transfers
   products/conv_geometry products/conv_products products/dnnl_engine products/matmul products/widened_dot
   runtime/timeline)

@@ -3,6 +3,7 @@
 
   - a folder of src/ includes itself and the folders before it in ORDER, nothing else of ours
   - nn, nnx, optim and io are users: they include only public headers and their own folder
+  - dist is beside the core: nothing includes it, and MPI appears only there
   - public headers include only public headers and the standard library, and only what is cheap; what they declare is
     visible outside a shared library
   - LLVM appears only in codegen/*.cpp and products/*.cpp, oneDNN only in products/*.cpp (and in the header that joins
@@ -14,12 +15,13 @@ import sys
 from pathlib import Path
 
 ORDER = ["base", "array", "program", "ops", "transform", "control", "functions", "plan",
-         "remat", "engine", "codegen", "products", "runtime", "report", "api"]
+         "remat", "engine", "codegen", "products", "runtime", "report", "api", "dist"]
 USERS = ["nn", "nnx", "optim", "io"]
 EXPENSIVE = {"iostream", "ranges", "regex"}
 FOREIGN = [({"codegen", "products"}, re.compile(r"^(llvm|llvm-c)\b")),
            ({"products"}, re.compile(r"^(dnnl|oneapi)\b")),
-           ({"io"}, re.compile(r"^(nlohmann/|zlib\.h)"))]
+           ({"io"}, re.compile(r"^(nlohmann/|zlib\.h)")),
+           ({"dist"}, re.compile(r"^mpi\.h"))]
 JOINING = {"dnnl_api.h"}
 MAX_LINES = 500
 TEXT_FOLDERS = ["include", "src", "tests", "examples", "bench", "tools", "docs", "cmake"]
@@ -59,7 +61,7 @@ def public_header_offences(text):
 def source_offences(folder, name, text):
     for number, angled, path in includes(text):
         if owners := next((f for f, names in FOREIGN if names.match(path)), None):
-            if folder not in owners or not (name.endswith(".cpp") or name in JOINING):
+            if folder not in owners or not (name.endswith(".cpp") or name in JOINING or folder == "dist"):
                 places = " and ".join(f"src/{owner}/*.cpp" for owner in sorted(owners))
                 yield number, f"{path} may be included only in {places}"
             continue

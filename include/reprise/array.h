@@ -119,6 +119,9 @@ using Shape = std::vector<std::int64_t>;  // the size of each dimension; empty: 
 // Where a value lies: offloaded ones are on the host.
 enum class MemorySpace : std::uint8_t { device, host };
 
+// Axes of a mesh of ranks (reprise/shard_map.h).
+struct MeshAxes;
+
 // The type of a value: what a program knows about it. A weak type came from a C++ number and gives
 // way to the other operand's type when dtypes are promoted.
 struct Type {
@@ -126,6 +129,7 @@ struct Type {
   Shape shape = {};
   bool weak_type = false;
   MemorySpace memory_space = MemorySpace::device;
+  const MeshAxes* varying = nullptr;  // ranks along these have values of their own; null: none
   bool operator==(const Type&) const = default;
   std::int64_t ndim() const { return static_cast<std::int64_t>(shape.size()); }
   std::int64_t size() const;

@@ -9,8 +9,11 @@
 #include "control/records.h"
 #include "control/scan.h"
 #include "control/while.h"
+#include "ops/collective.h"
 #include "ops/lax.h"
 #include "ops/records.h"
+#include "program/varying.h"
+#include "program/walk.h"
 #include "remat/checkpoint.h"
 #include "transform/dce.h"
 
@@ -131,7 +134,12 @@ bool settle_carry(const char* op, Arrays& init, const Types& out) {
   }
   for (std::size_t k = 0; k < init.size(); ++k) {
     const Type &in = init[k].type(), &now = out[k];
-    if (in.dtype == now.dtype && in.shape == now.shape) continue;
+    if (in.dtype == now.dtype && in.shape == now.shape) {
+      if ((bits_of(now.varying) & ~bits_of(in.varying)) == 0) continue;
+      init[k] = with_varying(init[k], now.varying);
+      changed = true;
+      continue;
+    }
     if (in.weak_type && in.shape == now.shape) {
       const Dtype common = promote_types(in.dtype, in.weak_type, now.dtype, now.weak_type).dtype;
       init[k] = lax::convert(init[k], common, /*weak_type=*/false);
@@ -216,6 +224,63 @@ Arrays bind_forwarded_scan(ScanShape shape, const Traced& t, const Arrays& init,
   return all;
 }
 
+// A loop body whose carries vary at the end as they do at the beginning.
+Traced with_carries(Traced t, const Arrays& init) {
+  const Types out = t.program->out_types();
+  bool differs = false;
+  for (std::size_t k = 0; k < init.size(); ++k)
+    differs = differs || out[k].varying != init[k].type().varying;
+  if (!differs) return t;
+  const Program& p = *t.program;
+  auto body = [&](const Arrays& args) {
+    Arrays y = eval(p, args);
+    for (std::size_t k = 0; k < init.size(); ++k)
+      y[k] = with_varying(y[k], init[k].type().varying);
+    return y;
+  };
+  t.program = trace(body, p.in_types(),
+                    {.transform = "scan", .name = p.name, .arg_names = p.arg_names, .body = true})
+                  .program;
+  return t;
+}
+
+// Branches on a mesh: what the index or some branch makes different between ranks is so in all.
+bool varies(const Array& index, const Programs& branches) {
+  bool any = index.type().varying != nullptr;
+  for (const ProgramPtr& b : branches) {
+    for (const Type& t : b->out_types()) any = any || t.varying != nullptr;
+  }
+  return any;
+}
+Programs with_common_results(const Programs& branches, const Types& in, const MeshAxes* index) {
+  std::vector<const MeshAxes*> common(branches[0]->out.size(), index);
+  // an operand that varies now may have been made so in the branch
+  const auto bind_again = [](const Equation& e, const Arrays& x) {
+    if (e.prim == &pvary_p && x[0].type().varying != nullptr)
+      return with_varying(x, axes_of(axes_of(e.params).mesh, axes_of(e.params).bits()));
+    return e.prim->bind(x, e.params);
+  };
+  const auto results = [&](const Program& p, const Arrays& args) {
+    Arrays y = walk(p, args, bind_again);
+    for (std::size_t k = 0; k < y.size() && k < common.size(); ++k)
+      y[k] = with_varying(y[k], common[k]);
+    return y;
+  };
+  const auto traced = [&](const Program& p) {
+    return trace([&](const Arrays& args) { return results(p, args); }, in,
+                 {.transform = "cond", .name = p.name, .body = true})
+        .program;
+  };
+  for (const ProgramPtr& b : branches) {
+    const Types out = traced(*b)->out_types();
+    for (std::size_t k = 0; k < out.size() && k < common.size(); ++k)
+      common[k] = united(common[k], out[k].varying);
+  }
+  Programs all;
+  for (const ProgramPtr& b : branches) all.push_back(traced(*b));
+  return all;
+}
+
 }  // namespace
 
 Array next_index(const Array& i) { return lax::add(i, lax::const_like(i, 1)); }
@@ -252,13 +317,15 @@ Arrays scan(const Callee& body, Arrays init, const Arrays& xs, const ScanOptions
   Traced t = trace_with();
   if (settle_carry("scan", init, t.program->out_types())) {
     t = trace_with();
-    settle_carry("scan", init, t.program->out_types());
+    while (settle_carry("scan", init, t.program->out_types())) t = trace_with();
   }
+  t = with_carries(std::move(t), init);
   return finished(bind_forwarded_scan(shape, t, init, xs));
 }
 
-Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arrays& operands,
+Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arrays& given,
             bool is_switch) {
+  const Arrays operands = with_varying(given, chooser.type().varying);
   if (branches.empty()) fail<TypeError>("switch_: at least one branch is needed, got none");
   const AtUser at(branches[0].at);
   if (is_switch && branches.size() == 1) return branches[0].run(operands);
@@ -307,8 +374,13 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
     p->in = std::move(in);
     programs.push_back(std::move(p));
   }
-  const Arrays args = concat(concat({index}, consts), operands);
-  return finished(cond_p.bind(args, {{"branches", std::move(programs)}}));
+  Arrays args = concat(consts, operands);
+  if (varies(index, programs)) {
+    args = with_varying(args, index.type().varying);
+    programs = with_common_results(programs, leaf_types(args), index.type().varying);
+  }
+  return finished(
+      cond_p.bind(concat({index}, args), {{"branches", std::move(programs)}}));
 }
 
 Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const LoopOptions& options) {
@@ -317,12 +389,19 @@ Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const Loo
   Traced step = trace_body(body, "while_loop", leaf_types(init));
   if (settle_carry("while_loop", init, step.program->out_types())) {
     step = trace_body(body, "while_loop", leaf_types(init));
-    settle_carry("while_loop", init, step.program->out_types());
+    while (settle_carry("while_loop", init, step.program->out_types()))
+      step = trace_body(body, "while_loop", leaf_types(init));
   }
+  step = with_carries(std::move(step), init);
   const Traced test = trace_body(cond, "while_loop", leaf_types(init));
   const Types pred = test.program->out_types();
   if (pred.size() != 1 || pred[0].dtype != Dtype::bool_ || !pred[0].shape.empty()) {
     fail<TypeError>("while_loop: the condition must return a scalar bool, got ", join(pred, ", "));
+  }
+  // Ranks that go on for different times have different carries.
+  for (const Array& c : init) {
+    if ((bits_of(pred[0].varying) & ~bits_of(c.type().varying)) != 0)
+      return while_loop(cond, body, with_varying(init, pred[0].varying), options);
   }
   // A carry that the body hands on and the condition does not read is a constant of the body.
   const std::vector<bool> read = dce(*test.program, {true}).used_inputs;

@@ -18,6 +18,7 @@ void append_types(std::string& key, const Arrays& args) {
     const Type& t = a.type();
     key += static_cast<char>(t.dtype);
     key += static_cast<char>((t.weak_type ? 1 : 0) + (t.memory_space == MemorySpace::host ? 2 : 0));
+    tree::append_bits(key, t.varying);
     tree::append_bits(key, t.shape.size());
     key.append(reinterpret_cast<const char*>(t.shape.data()),
                t.shape.size() * sizeof(std::int64_t));

@@ -1,5 +1,7 @@
 #include "base/dtype.h"
 
+#include "base/mesh.h"
+
 #include <algorithm>
 #include <array>
 #include <ostream>
@@ -136,7 +138,7 @@ std::size_t Type::nbytes() const { return static_cast<std::size_t>(size()) * ite
 
 std::string to_string(const Type& t) {
   return str(short_name(t.dtype), t.memory_space == MemorySpace::host ? "<host>" : "", "[",
-             join(t.shape, ","), "]");
+             join(t.shape, ","), "]", to_string(t.varying));
 }
 std::ostream& operator<<(std::ostream& out, const Type& t) { return out << to_string(t); }
 

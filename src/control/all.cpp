@@ -5,7 +5,7 @@
 namespace reprise {
 
 std::span<const Primitive* const> control_primitives() {
-  static constexpr std::array<const Primitive*, 13> all{&jit_p,
+  static constexpr std::array<const Primitive*, 14> all{&jit_p,
                                                         &closed_call_p,
                                                         &eval_jaxpr_p,
                                                         &custom_jvp_call_p,
@@ -14,6 +14,7 @@ std::span<const Primitive* const> control_primitives() {
                                                         &scan_p,
                                                         &cond_p,
                                                         &while_p,
+                                                        &shard_map_p,
                                                         &checkpointed_scan_p,
                                                         &checkpointed_while_p,
                                                         &checkpointed_tangents_p,

@@ -1,5 +1,7 @@
 #include "control/body.h"
 
+#include "program/effects.h"
+
 #include <limits>
 
 namespace reprise {
@@ -50,6 +52,13 @@ void check_operands(const char* op, const Program& body, const Types& in, std::s
       fail<TypeError>(op, ": operand ", i, " must match the body, got ", got, " for ", wanted);
     }
   }
+}
+
+void check_decision(const char* op, const Type& decides, const Program& body) {
+  if (decides.varying == nullptr || !effects_of(body).is_shared) return;
+  fail_with_hint<TypeError>(
+      "decide by a value that is the same on all ranks, as psum, pmax or pmin make it", op,
+      ": a predicate that varies over the mesh must not decide about a collective, got ", decides);
 }
 
 std::int64_t count_or_none(const Params& p, const char* key) {

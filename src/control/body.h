@@ -23,6 +23,9 @@ std::vector<T> concat_masks(std::vector<T> a, const std::vector<T>& b) {
 // Operand types must be those of the body's inputs.
 void check_operands(const char* op, const Program& body, const Types& in, std::size_t first = 0);
 
+// A value that differs between ranks does not decide whether they do something together.
+void check_decision(const char* op, const Type& decides, const Program& body);
+
 // Numbers of carries that a loop keeps, in memory and on disk: parameters that plain loops do not
 // have.
 std::int64_t count_or_none(const Params&, const char* key);

@@ -8,6 +8,7 @@
 #include "control/body.h"
 #include "control/records.h"
 #include "ops/lax.h"
+#include "program/varying.h"
 #include "transform/dce.h"
 #include "transform/jvp.h"
 #include "transform/transpose.h"
@@ -45,7 +46,8 @@ ProgramPtr with_all_residuals(const Program& known, std::size_t outputs, const T
   auto body = [&](const Arrays& args) {
     const Arrays all = eval(known, args);
     Arrays out = slice_of(all, 0, outputs);
-    for (const Type& t : slots) out.push_back(lax::empty2(t.dtype, t.shape));
+    for (const Type& t : slots)
+      out.push_back(with_varying(lax::empty2(t.dtype, t.shape), t.varying));
     for (std::size_t r = 0; r < mine.size(); ++r) out[outputs + mine[r]] = all[outputs + r];
     return out;
   };
@@ -87,6 +89,7 @@ Types cond_type(const Types& in, const Params& params) {
   const Types out = branches[0]->out_types();
   for (const ProgramPtr& b : branches) {
     check_operands("cond", *b, in, 1);
+    check_decision("cond", in[0], *b);
     const Types other = b->out_types();
     bool same = other.size() == out.size();
     for (std::size_t k = 0; same && k < out.size(); ++k) {

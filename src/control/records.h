@@ -13,6 +13,7 @@ extern const Primitive custom_vjp_call_p, custom_lin_p;            // custom_vjp
 extern const Primitive scan_p;                                     // scan.cpp
 extern const Primitive cond_p;                                     // cond.cpp
 extern const Primitive while_p;                                    // while.cpp
+extern const Primitive shard_map_p;                                // shard_map.cpp
 extern const Primitive checkpointed_scan_p, checkpointed_while_p;  // checkpointed_loop.cpp
 extern const Primitive checkpointed_tangents_p;                    // checkpointed_tangents.cpp
 extern const Primitive checkpointed_reverse_p;                     // checkpointed_reverse.cpp

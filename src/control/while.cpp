@@ -56,6 +56,8 @@ Types while_type(const Types& in, const Params& params) {
   if (pred.size() != 1 || pred[0].dtype != Dtype::bool_) {
     fail<TypeError>("while_loop: the condition must return one bool, got ", join(pred, ", "));
   }
+  check_decision("while_loop", pred[0], *l.cond);
+  check_decision("while_loop", pred[0], *l.body);
   const Types out = l.body->out_types();
   bool same = out.size() + l.first_carry() == in.size();
   for (std::size_t k = 0; same && k < out.size(); ++k) {

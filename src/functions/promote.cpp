@@ -3,6 +3,7 @@
 #include "array/access.h"
 #include "ops/lax.h"
 #include "program/trace.h"
+#include "program/varying.h"
 
 #include <algorithm>
 
@@ -46,6 +47,7 @@ Array promote_dtype(const Array& x, Works in) {
 
 Arrays promote_dtypes(Arrays x, Works in) {
   if (x.empty()) return x;
+  x = with_common_varying(x);
   Promoted common{x[0].dtype(), x[0].weak_type()};
   for (const Array& a : x) {
     common = promote_types(common.dtype, common.weak_type, a.dtype(), a.weak_type());

@@ -36,7 +36,9 @@ std::span<const Primitive* const> basic_primitives() {
       &random_gamma_p,
       &dot_general_p,
       &conv_general_dilated_p,
-      &name_p, &device_put_p, &debug_print_p};
+      &name_p, &device_put_p, &debug_print_p,
+      &pvary_p, &psum_invariant_p, &pmax_p, &pmin_p, &all_gather_p, &all_gather_invariant_p,
+      &reduce_scatter_p, &ppermute_p, &all_to_all_p, &axis_index_p};
 #undef REPRISE_LIST_RECORD
   // clang-format on
   return all;

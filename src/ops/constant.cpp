@@ -2,6 +2,7 @@
 #include "ops/elementwise.h"
 #include "ops/records.h"
 #include "program/trace.h"
+#include "program/varying.h"
 
 #include <cstring>
 
@@ -132,7 +133,8 @@ Array zeros(const Type& type) {
   return full_like(type, 0);
 }
 Array full_like(const Type& type, double value) {
-  return filled(type.shape, make_literal(type.dtype, value, type.weak_type));
+  return with_varying(filled(type.shape, make_literal(type.dtype, value, type.weak_type)),
+                      type.varying);
 }
 Array const_like(const Array& x, double value) {
   return make_number(make_literal(x.dtype(), value));

@@ -222,7 +222,8 @@ constinit const Primitive debug_print_p{
     .batch = print_batch,
     .printed_params = print_printed,
     .param_rules = print_rules,
-    .effect = {.is_ordered = true, .is_distinct = true, .is_kept = true}};
+    .effect = {.is_ordered = true, .is_distinct = true, .is_kept = true},
+    .types_varying = true};
 
 Params debug_print_params(std::string fmt, std::size_t positions,
                           const std::vector<std::string>& names) {

@@ -68,6 +68,10 @@ extern const Primitive dot_general_p;           // dot.cpp
 extern const Primitive conv_general_dilated_p;  // conv.cpp
 extern const Primitive name_p;                  // name.cpp
 extern const Primitive device_put_p;            // device_put.cpp
+extern const Primitive                          // collective.cpp
+    pvary_p,
+    psum_invariant_p, pmax_p, pmin_p, all_gather_p, all_gather_invariant_p, reduce_scatter_p,
+    ppermute_p, all_to_all_p, axis_index_p;
 
 // All of the above, for the parser and the table of rules.
 std::span<const Primitive* const> basic_primitives();

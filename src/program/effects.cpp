@@ -8,6 +8,7 @@ void add(Effect& all, const Effect& one) {
   all.is_once |= one.is_once;
   all.is_distinct |= one.is_distinct;
   all.is_kept |= one.is_kept;
+  all.is_shared |= one.is_shared;
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ struct Effect {
   bool is_once = false;      // is not evaluated again where its results are missing
   bool is_distinct = false;  // is not merged with an equal one
   bool is_kept = false;      // is not dropped though nobody reads it
-  bool is_any() const { return is_ordered || is_once || is_distinct || is_kept; }
+  bool is_shared = false;    // all ranks do it together: none alone decides whether it happens
+  bool is_any() const { return is_ordered || is_once || is_distinct || is_kept || is_shared; }
 };
 
 // The scalar code of an elementwise function for n numbers in a row; y may be x. Machine code calls
@@ -104,6 +105,9 @@ struct Primitive {
   // Of functions of one floating number; null: others have machine code by rules of their own, or
   // are evaluated.
   const LaneCode* lanes = nullptr;
+  // The type rule says over which axes of a mesh results vary; calls do so by their bodies. Without
+  // it results vary as the operands do, which `bind` brings to the same axes first.
+  bool types_varying = false;
 
   Arrays bind(const Arrays& x, Params params = {}) const;  // checks types, then evaluates or stages
   Array bind1(const Arrays& x, Params params = {}) const { return bind(x, std::move(params))[0]; }

@@ -1,9 +1,11 @@
 #include "program/trace.h"
 
+#include "base/mesh.h"
 #include "base/stack.h"
 #include "base/work.h"
 #include "program/check.h"
 #include "program/evaluate.h"
+#include "program/varying.h"
 #include "program/walk.h"
 #include "reprise/program.h"
 
@@ -85,9 +87,20 @@ Trace* target_trace(const Arrays& x) {
 Arrays Primitive::bind(const Arrays& x, Params params) const {
   Types in;
   in.reserve(x.size());
-  for (const Array& a : x) in.push_back(a.type());
+  const MeshAxes* varying = nullptr;
+  bool differs = false;
+  for (const Array& a : x) {
+    in.push_back(a.type());
+    differs = differs || (in.size() > 1 && in.back().varying != in.front().varying);
+    varying = united(varying, in.back().varying);
+  }
+  const bool as_operands = varying != nullptr && !types_varying && kind != Kind::call;
+  if (as_operands && differs) return bind(with_varying(x, varying), std::move(params));
   Types out = type(in, params);
-  for (const Type& t : out) element_count(t.shape);  // no size ever wraps
+  for (Type& t : out) {
+    element_count(t.shape);  // no size ever wraps
+    if (as_operands) t.varying = varying;
+  }
   if (Trace* t = target_trace(x)) return t->record(*this, x, std::move(params), std::move(out));
   return evaluate(*this, x, params, out);
 }

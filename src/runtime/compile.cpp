@@ -1,6 +1,7 @@
 #include "runtime/compile.h"
 
 #include "control/checkpointed.h"
+#include "control/shard_map.h"
 #include "control/while.h"
 #include "plan/epilogue.h"
 #include "plan/expand.h"
@@ -39,7 +40,8 @@ std::string spill_directory(const CompileOptions& options) {
 }  // namespace
 
 ProgramPtr lowered(const Program& source, const LowerOptions& options) {
-  Program p = apply_pass("inline", inline_calls, source);
+  Program p = apply_pass("open_shard_maps", open_shard_maps, source);
+  p = apply_pass("inline", inline_calls, std::move(p));
   p = apply_pass("one_predicate", one_predicate, std::move(p));
   p = apply_pass("open_tangents", open_tangents, std::move(p));
   p = apply_pass("open_mergeable",

@@ -2,6 +2,8 @@
 
 #include "array/place.h"
 #include "base/memory.h"
+#include "control/agree.h"
+#include "program/effects.h"
 #include "runtime/passes.h"
 #include "runtime/text.h"
 
@@ -17,6 +19,7 @@ Executable::Executable(std::shared_ptr<const Code> code, std::string spill_direc
     : code_(std::move(code)),
       spill_directory_(std::move(spill_directory)),
       budget_(std::move(budget)),
+      is_shared_(effects_of(*code_->schedule->program).is_shared),
       timed_(pass_is_timed("run")) {
   const Program& program = *code_->schedule->program;
   const plan::MemoryPlan& memory = code_->memory;
@@ -66,6 +69,7 @@ void Executable::claim_donated(Arrays& args, std::byte** slots) const {
 Arrays Executable::run(Arrays args, const Observer* observer) const {
   if (timed_ && observer == nullptr) return run_timed(std::move(args));
   const plan::Schedule& s = *code_->schedule;
+  if (is_shared_) agree_about(*s.program);
   const plan::MemoryPlan& memory = code_->memory;
   constexpr std::size_t few = 64;
   std::byte* on_stack[few];

@@ -48,7 +48,8 @@ class Executable final : public CompiledProgram {
   std::string spill_directory_;
   std::shared_ptr<const BudgetOutcome> budget_;
   mutable std::atomic<std::size_t> copied_donations_{0};
-  bool timed_;  // REPRISE_TIME=run: every call reports the time of each instruction
+  bool is_shared_;  // ranks run it together: at the first run they see that theirs are the same
+  bool timed_;      // REPRISE_TIME=run: every call reports the time of each instruction
 };
 
 }  // namespace reprise

@@ -18,7 +18,8 @@ namespace {
 thread_local PassTimes* watching = nullptr;
 
 // In the order in which they run.
-constexpr std::string_view passes[] = {"inline",
+constexpr std::string_view passes[] = {"open_shard_maps",
+                                       "inline",
                                        "one_predicate",
                                        "open_tangents",
                                        "open_mergeable",

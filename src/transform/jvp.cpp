@@ -3,6 +3,7 @@
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "program/check.h"
+#include "program/varying.h"
 #include "transform/dce.h"
 #include "transform/forward.h"
 
@@ -117,15 +118,19 @@ Array instantiate_zeros(const Type& t) { return lax::zeros(tangent_type(t)); }
 Array linear_zeros(const Tangents& beside, const Type& t) {
   const Type type = tangent_type(t);
   const Array zero = make_number(make_literal(type.dtype, 0));
-  if (type.shape.empty()) return zero;
+  if (type.shape.empty() && type.varying == nullptr) return zero;
   Arrays tangents;
   for (const Tangent& dx : beside) {
     if (dx) tangents.push_back(*dx);
   }
   Trace* const linear = target_trace(tangents);
   REPRISE_INVARIANT(linear != nullptr);
-  return linear->record(broadcast_in_dim_p, {zero},
-                        {{"broadcast_dimensions", Ints{}}, {"shape", type.shape}}, {type})[0];
+  Type same = type;
+  same.varying = nullptr;
+  const Array zeros =
+      linear->record(broadcast_in_dim_p, {zero},
+                     {{"broadcast_dimensions", Ints{}}, {"shape", type.shape}}, {same})[0];
+  return with_varying(zeros, type.varying);
 }
 
 Duals jvp(const Program& p, const Arrays& primals, const Tangents& tangents) {

@@ -68,6 +68,7 @@ class Simplifier {
     };
     const Primitive* prim = e.prim;
     if (prim == &name_p || prim == &copy_p || prim == &stop_gradient_p) return e.in[0];
+    if (prim == &pvary_p && !is_result(e.out[0])) return e.in[0];  // types of results stay
     if ((prim == &convert_element_type_p || prim == &reshape_p) && same_type(e.in[0]))
       return e.in[0];
     if (prim == &transpose_p && is_identity(e.params.get<Ints>("permutation"))) return e.in[0];
@@ -83,6 +84,9 @@ class Simplifier {
     return folded(e, out);
   }
 
+  bool is_result(Var v) const {
+    return std::find(p_.out.begin(), p_.out.end(), Atom::of(v)) != p_.out.end();
+  }
   static bool is_identity(const Ints& permutation) {
     return std::is_sorted(permutation.begin(), permutation.end());
   }

@@ -1,7 +1,5 @@
 #include "transform/split_call.h"
 
-#include "transform/forward.h"
-
 #include <algorithm>
 
 namespace reprise {
@@ -66,6 +64,22 @@ std::vector<Atom> where(const std::vector<Atom>& atoms, const std::vector<bool>&
   return some;
 }
 
+void adjust_params(const CallSplitOptions& options, const CalleeSplit& parts,
+                   const std::vector<bool>& unknown, const std::vector<bool>& available,
+                   Params& known, Params& staged) {
+  if (options.adjust) options.adjust(unknown, available, known, staged);
+  if (!options.adjust_parts) return;
+  const Program& inner = parts.split.staged;
+  Types residuals;
+  for (std::size_t r = 0; r < parts.split.residuals; ++r)
+    residuals.push_back(inner.type(inner.in[r]));
+  const std::vector<OutputSource> from(
+      parts.from.begin() + static_cast<std::ptrdiff_t>(parts.outputs()), parts.from.end());
+  options.adjust_parts(
+      {unknown, available, parts.split.unknown_out, parts.split.available_out, residuals, from},
+      known, staged);
+}
+
 }  // namespace
 
 void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
@@ -74,7 +88,7 @@ void split_call(const Equation& e, Split& s, const CallSplitOptions& options) {
   const auto parts = shared_callee_split(*body, e, s, options.forward);
   Params known_params = e.params.with(options.body, parts->known);
   Params staged_params = e.params.with(options.body, parts->staged ? parts->staged : body);
-  if (options.adjust) options.adjust(unknown, available, known_params, staged_params);
+  adjust_params(options, *parts, unknown, available, known_params, staged_params);
 
   Equation known{e.prim, std::move(known_params), where(e.in, unknown, false), {}, e.at, e.phase};
   Equation staged{e.prim, std::move(staged_params), {}, {}, e.at, e.phase};

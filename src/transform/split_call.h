@@ -5,9 +5,19 @@
 //                                        call[staged]: (res, a1, a2) -> b2
 #pragma once
 
+#include "transform/forward.h"
 #include "transform/partial_eval.h"
 
 namespace reprise {
+
+// What became of a call that was split: masks of its operands and results, and its residuals with
+// where the caller of the known call finds them.
+struct CallParts {
+  const std::vector<bool>&unknown, &available;          // operands
+  const std::vector<bool>&unknown_out, &available_out;  // results
+  const Types& residuals;
+  const std::vector<OutputSource>& from;  // per residual
+};
 
 struct CallSplitOptions {
   const char* body;  // the param that holds it
@@ -16,6 +26,8 @@ struct CallSplitOptions {
   // Adjusts the params of both calls; given which operands are unknown and available.
   void (*adjust)(const std::vector<bool>& unknown, const std::vector<bool>& available,
                  Params& known, Params& staged) = nullptr;
+  // The same for calls whose params speak of every operand and result.
+  void (*adjust_parts)(const CallParts&, Params& known, Params& staged) = nullptr;
 };
 void split_call(const Equation& e, Split& s, const CallSplitOptions& options);
 
