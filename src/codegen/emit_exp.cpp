@@ -1,6 +1,5 @@
 // exp of f32 in place: softmax spends most of its time there, and a call would put every value of
-// the loop on the stack. tanh for machines without libmvec, where it would be computed lane by
-// lane.
+// the loop on the stack.
 #include "codegen/emit_rules.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -48,34 +47,6 @@ V power_of_two(const Emission& m, V n, llvm::Type* type) {
       m.b.CreateShl(biased, llvm::ConstantInt::get(n->getType(), mantissa_bits)), type);
 }
 
-// tanh x = x + x^3 p(x^2) for x from 0 to 0.6, 0.75 ulp (fitted as above).
-V tanh_near_zero(const Emission& m, V x) {
-  const V square = m.b.CreateFMul(x, x);
-  V p = number(m, 0.0015870444476604462, Dtype::f32);
-  for (const double c : {-0.007414176594465971, 0.02130652777850628, -0.0538535974919796,
-                         0.13332241773605347, -0.33333298563957214}) {
-    p = multiply_add(m, p, square, number(m, c, Dtype::f32));
-  }
-  return multiply_add(m, m.b.CreateFMul(x, square), p, x);
-}
-
-// tanh x = 1 - t with t = 2 / d and d = e^(2x) + 1, for x from 0.6 to 9.5. d is 2^n (e^r - 1) +
-// (2^n + 1) and what that leaves over, and so is 1 - t: 0.65 ulp.
-V tanh_of_large(const Emission& m, V x) {
-  const auto at = [&](double c) { return number(m, c, Dtype::f32); };
-  const auto minus = [&](V v) { return m.b.CreateFNeg(v); };
-  const Reduced parts = reduced(m, m.b.CreateFAdd(x, x));
-  const V power = power_of_two(m, parts.n, x->getType()), e = exp_minus_one(m, parts.r);
-  const V whole = m.b.CreateFAdd(power, at(1));
-  const V d = multiply_add(m, power, e, whole),
-          d_rest = multiply_add(m, power, e, m.b.CreateFSub(whole, d));
-  const V t = m.b.CreateFDiv(at(2), d);
-  // 2 - t (d + d_rest)
-  const V left = multiply_add(m, minus(t), d_rest, multiply_add(m, minus(t), d, at(2)));
-  const V y = m.b.CreateFSub(at(1), t), y_rest = m.b.CreateFSub(m.b.CreateFSub(at(1), y), t);
-  return m.b.CreateFAdd(y, multiply_add(m, m.b.CreateFMul(t, at(-0.5)), left, y_rest));
-}
-
 }  // namespace
 
 // e^x = 2^n e^r. The power goes in in two halves, so that numbers below the smallest normal one are
@@ -95,17 +66,6 @@ llvm::Value* exp_in_place(const Emission& m, llvm::Value* x) {
   y = m.b.CreateFMul(y, power_of_two(m, m.b.CreateSub(parts.n, half), x->getType()));
   const V zero_or_nan = m.b.CreateSelect(m.b.CreateFCmpOLT(x, at(0)), at(0), x);
   return m.b.CreateSelect(is_some, y, zero_or_nan);
-}
-
-llvm::Value* tanh_in_place(const Emission& m) {
-  constexpr double near_zero = 0.6, highest = 9.5;  // the result is 1 from there on
-  const auto at = [&](double c) { return number(m, c, Dtype::f32); };
-  const V magnitude = m.b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, m.x[0]);
-  // NaN stays
-  const V x = m.b.CreateSelect(m.b.CreateFCmpOGT(magnitude, at(highest)), at(highest), magnitude);
-  const V small = tanh_near_zero(m, x), large = tanh_of_large(m, x);
-  const V y = m.b.CreateSelect(m.b.CreateFCmpOLT(x, at(near_zero)), small, large);
-  return m.b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, y, m.x[0]);
 }
 
 }  // namespace reprise::codegen

@@ -123,7 +123,7 @@ V logistic(const Emission& m) {
 }
 
 V tanh(const Emission& m) {
-  return in_place(m) && !m.target.libmvec ? tanh_in_place(m) : function<"tanh">(m);
+  return compute_dtype(m.dtype()) == Dtype::f32 ? tanh_in_place(m) : function<"tanh">(m);
 }
 V sin(const Emission& m) { return in_place(m) ? sin_in_place(m) : function<"sin">(m); }
 V cos(const Emission& m) { return in_place(m) ? cos_in_place(m) : function<"cos">(m); }

@@ -184,7 +184,12 @@ llvm::Value* rounded(const Emission& m, llvm::Value* value, Rounding rounding) {
 }
 
 llvm::Value* multiply_add(const Emission& m, llvm::Value* x, llvm::Value* y, llvm::Value* z) {
-  return m.b.CreateIntrinsic(x->getType(), llvm::Intrinsic::fma, {x, y, z});
+  llvm::Type* const type = x->getType();
+  if (m.target.fma) return m.b.CreateIntrinsic(type, llvm::Intrinsic::fma, {x, y, z});
+  llvm::Type* const wide = llvm::FixedVectorType::get(m.b.getDoubleTy(), m.lanes);
+  const auto widened = [&](llvm::Value* v) { return m.b.CreateFPExt(v, wide); };
+  const auto product = m.b.CreateFMul(widened(x), widened(y));
+  return m.b.CreateFPTrunc(m.b.CreateFAdd(product, widened(z)), type);
 }
 
 llvm::Value* number(const Emission& m, double value, Dtype d) {

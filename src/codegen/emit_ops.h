@@ -8,12 +8,12 @@
 //
 // The code computes what the primitive's eval() computes: without contraction or reassociation,
 // with the same treatment of NaN, signed zeros, division by zero and shifts that are too long.
-// Integers, comparisons, selections, conversions, + - * / sqrt rsqrt rem floor ceil round and
-// erf_inv give the same bits (NaNs of arithmetic may differ in sign and payload). The other
+// Integers, comparisons, selections, conversions, + - * / sqrt rsqrt rem floor ceil round,
+// erf_inv and tanh of f32 give the same bits (NaNs of arithmetic may differ in sign and payload). The other
 // functions:
 //
-//   exp, sin, cos  of f32 are code of our own where the target has fma, 2 ulp, and tanh where it has
-//                  no libmvec besides, 0.75 ulp (emit_exp.cpp, emit_trig.cpp)
+//   exp, sin, cos  of f32 are code of our own where the target has fma, 2 ulp (emit_exp.cpp,
+//                  emit_trig.cpp)
 //   libmvec        vector functions of glibc, at most 4 ulp from eval() (measured: see
 //                  tests/codegen/emit_ops_test.cpp), always of the machine's full width: the value
 //                  of an element does not depend on `lanes`, nor on the lane

@@ -51,7 +51,8 @@ llvm::Value* rounded(const Emission&, llvm::Value* value, Rounding);
 llvm::Value* number(const Emission&, double value, Dtype);
 inline llvm::Value* number(const Emission& m, double value) { return number(m, value, m.dtype()); }
 
-// x y + z, rounded once
+// x y + z of f32, rounded once. Without such an instruction the sum is rounded to f64 before, which
+// changes less than one result in 10^8.
 llvm::Value* multiply_add(const Emission&, llvm::Value* x, llvm::Value* y, llvm::Value* z);
 
 // x / y and x rem y of integers, defined for every y (emit_integer.cpp).
@@ -72,8 +73,8 @@ llvm::Value* function_of_record(const Emission&);
 llvm::Value* sin_in_place(const Emission&);
 llvm::Value* cos_in_place(const Emission&);
 llvm::Value* exp_in_place(const Emission&, llvm::Value* x);  // in the same block (emit_exp.cpp)
-llvm::Value* tanh_in_place(const Emission&);                 // the same
 llvm::Value* erf_inv_in_place(const Emission&);  // the same bits as inverse_erf (emit_erf_inv.cpp)
+llvm::Value* tanh_in_place(const Emission&);     // of xla_tanh, on any target (emit_tanh.cpp)
 
 // A runtime function on every lane ("fmod": lane_symbol(name, dtype)), by way of the stack.
 llvm::Value* call_lanes(const Emission&, std::string_view name, Dtype,

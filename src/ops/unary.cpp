@@ -2,6 +2,7 @@
 #include "ops/elementwise.h"
 #include "ops/erf_inv.h"
 #include "ops/records.h"
+#include "ops/tanh.h"
 
 namespace reprise {
 namespace {
@@ -302,7 +303,7 @@ constinit const Primitive
     cosh_p     = unary<"cosh", floating,
                    [](X x, X t, X) { const Array k = sinh(x); return mul(t, k); },
                    [](auto v) { return std::cosh(v); }>,
-    tanh_p     = unary<"tanh", floating, tanh_tangent, [](auto v) { return std::tanh(v); }>,
+    tanh_p     = unary<"tanh", floating, tanh_tangent, [](auto v) { return xla_tanh(v); }>,
     asinh_p    = unary<"asinh", floating, asinh_tangent, [](auto v) { return std::asinh(v); }>,
     acosh_p    = unary<"acosh", floating, acosh_tangent, [](auto v) { return std::acosh(v); }>,
     atanh_p    = unary<"atanh", floating, atanh_tangent, [](auto v) { return std::atanh(v); }>,

@@ -1,10 +1,11 @@
 // Generated vector code against the evaluator of every elementwise primitive, on special and random
 // values, for every vector width that this machine has.
 //
-// Largest distances seen from the evaluator, which calls libm, in units in the last place (40
+// Largest distances seen from the evaluator, which calls libm (but for tanh of f32, which is code of
+// our own in both), in units in the last place (40
 // million numbers for each function of f32 and 16 million of f64, glibc 2.36, all vector widths):
 //
-//   f32  4: erf log logistic tan   3: acosh asin asinh atan2 atanh cbrt erfc exp tanh
+//   f32  4: erf log logistic tan   3: acosh asin asinh atan2 atanh cbrt erfc exp
 //        2: acos atan cos (also in place) cosh expm1 log1p sin sinh   1: exp2 pow
 //   f64  4: cbrt cos erfc logistic tan tanh   3: acosh asin asinh atan atanh erf exp expm1 sin sinh
 //        2: acos atan2 cosh exp2 log log1p   1: pow
@@ -224,7 +225,8 @@ bool calls_libmvec(const Case& c) {
       &exp_p,   &exp2_p, &log_p,  &log1p_p, &expm1_p, &sin_p,   &cos_p,     &tan_p,
       &asin_p,  &acos_p, &atan_p, &sinh_p,  &cosh_p,  &tanh_p,  &asinh_p,   &acosh_p,
       &atanh_p, &cbrt_p, &erf_p,  &erfc_p,  &pow_p,   &atan2_p, &logistic_p};
-  return is_floating(c.in[0]) && functions.count(c.eqn.prim) != 0;
+  const bool is_ours = c.eqn.prim == &tanh_p && c.in[0] != Dtype::f64;
+  return is_floating(c.in[0]) && functions.count(c.eqn.prim) != 0 && !is_ours;
 }
 
 void check_case(const Case& c, void (*kernel)(const void* const*, void*), bool vector_functions) {

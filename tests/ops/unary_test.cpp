@@ -126,6 +126,34 @@ TEST_CASE("integer_pow multiplies repeatedly") {
   CHECK_THROWS_AS(lax::integer_pow(array({3}), -1), TypeError);
 }
 
+TEST_CASE("tanh is XLA's to the bit in f32, evaluated and compiled") {
+  // Values computed by JAX 0.12.0.1 on CPU: around the bounds of its branches, the worst of its
+  // errors, and one where the nearest number would be another.
+  const std::vector<std::pair<float, std::uint32_t>> cases{
+      {-0.0f, 0x80000000},      {1e-30f, 0x0da24260},
+      {3.9999e-4f, 0x39d1b5c0}, {4e-4f, 0x39d1b714},
+      {-4.1e-4f, 0xb9d6f542},   {0.01f, 0x3c23d5a3},
+      {-0.1f, 0xbdcc1ebb},      {0.5f, 0x3eec9a9f},
+      {-0.6f, 0xbf097c15},      {-0.82004929f, 0xbf2cd324},
+      {1.0f, 0x3f42f7d6},       {2.5f, 0x3f7c92c2},
+      {-4.0f, 0xbf7fd40a},      {5.9188399f, 0x3f7fff0d},
+      {6.8800702f, 0x3f7fffdc}, {7.9f, 0x3f7ffffc},
+      {7.9987998f, 0x3f7ffffd}, {8.0f, 0x3f800000},
+      {19.9f, 0x3f800000},      {20.0f, 0x3f800000},
+      {-25.0f, 0xbf800000},     {static_cast<float>(-inf), 0xbf800000}};
+  std::vector<float> values;
+  for (const auto& [value, bits] : cases) values.push_back(value);
+  const Array x = array(values);
+  const auto f = [](Array v) { return lax::tanh(v); };
+  const auto evaluated = f(x).to_vector<float>(), compiled = jit(f)(x).to_vector<float>();
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    CAPTURE(values[i]);
+    CHECK(std::bit_cast<std::uint32_t>(evaluated[i]) == cases[i].second);
+    CHECK(std::bit_cast<std::uint32_t>(compiled[i]) == cases[i].second);
+  }
+  CHECK(std::isnan(jit(f)(array({nan})).item<float>()));
+}
+
 TEST_CASE("erf_inv inverts erf and is XLA's to the bit in f32") {
   for (double y : {-0.999, -0.5, 0.0, 0.1, 0.9, 0.999999}) {
     const Array x = array(std::vector<double>{y});
