@@ -18,3 +18,10 @@ target_include_directories(reprise_dist PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURC
 target_compile_features(reprise_dist PUBLIC cxx_std_20)
 target_link_libraries(reprise_dist PUBLIC MPI::MPI_CXX)
 reprise_set_flags(reprise_dist)
+
+# How tests start four ranks. Open MPI counts cores, and does not like root.
+set(reprise_mpirun ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} 4)
+execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE version ERROR_QUIET)
+if(version MATCHES "Open MPI|OpenRTE")
+  list(APPEND reprise_mpirun --oversubscribe --allow-run-as-root)
+endif()

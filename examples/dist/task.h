@@ -101,7 +101,8 @@ void check_same_bits(const Tree& tree, const rp::Mesh& mesh) {
           return rp::sum(rp::abs(high - low));
         },
         mesh, P(), P());
-    if (spread(a).item<double>() == 0) continue;
+    const Array difference = spread(a);
+    if (difference.item<double>() == 0) continue;
     std::fprintf(stderr, "rank %d: a weight differs\n", static_cast<int>(rp::dist::rank()));
     std::exit(1);
   }

@@ -53,9 +53,9 @@ std::vector<double> losses_of(const Step& step, Transformer t) {
   std::vector<double> losses;
   const Array x = inputs(), y = targets();
   for (int i = 0; i < steps; ++i) {
-    auto [next, value] = step(t, x, y);
-    t = next;
-    losses.push_back(value.item<double>());
+    const std::pair<Transformer, Array> next = step(t, x, y);
+    t = next.first;
+    losses.push_back(next.second.item<double>());
   }
   return losses;
 }

@@ -62,6 +62,9 @@ struct CostAnalysis {
   double flops = 0;
   double matmul_flops = 0;    // matrix products and convolutions alone
   double bytes_accessed = 0;  // operands and results of all operations, as if nothing were fused
+  // What a rank gets from the others in collectives. A sum over n ranks counts as a part of it
+  // gathered from each, twice: 2 (n - 1) / n of its bytes.
+  double bytes_communicated = 0;
 };
 std::ostream& operator<<(std::ostream&, const CostAnalysis&);
 

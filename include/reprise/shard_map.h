@@ -169,6 +169,8 @@ detail::ShardMap<F> shard_map(F f, Mesh mesh, InSpecs in_specs, Specs out_specs)
 
 // This rank's part of an array that is whole everywhere, as arguments of shard_map may be.
 Array shard(Operand x, const Mesh& mesh, const PartitionSpec& spec);
+// An array that this rank read or computed by itself, declared to be its part.
+Array as_shard(Operand part, const Mesh& mesh, const PartitionSpec& spec);
 // The whole array from the parts that ranks have.
 Array unshard(Operand x, const Mesh& mesh, const PartitionSpec& spec);
 

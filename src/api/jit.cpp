@@ -107,7 +107,7 @@ MemoryAnalysis memory_of(const JitEntry& entry) { return entry.planned()->memory
 
 CostAnalysis cost_of(const JitEntry& entry) {
   const plan::Cost c = plan::cost_of(entry.planned()->lowered());
-  return {c.flops, c.matmul_flops, c.bytes};
+  return {c.flops, c.matmul_flops, c.bytes, c.communicated};
 }
 
 std::string program_text(const JitEntry& entry) { return to_text(*entry.program); }
@@ -137,8 +137,10 @@ std::ostream& operator<<(std::ostream& out, const MemoryAnalysis& m) {
   return out << '\n';
 }
 std::ostream& operator<<(std::ostream& out, const CostAnalysis& c) {
-  return out << "flops " << c.flops << ", of matrix products " << c.matmul_flops
-             << ", bytes accessed " << c.bytes_accessed << '\n';
+  out << "flops " << c.flops << ", of matrix products " << c.matmul_flops << ", bytes accessed "
+      << c.bytes_accessed;
+  if (c.bytes_communicated > 0) out << ", communicated " << c.bytes_communicated;
+  return out << '\n';
 }
 
 }  // namespace reprise

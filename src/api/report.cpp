@@ -82,7 +82,8 @@ class ProgramWriter {
     return "{\"flops\":" + whole(all.flops) + ",\"matmul\":" + whole(all.matmul_flops) +
            ",\"recomputed\":" + whole(again.flops) +
            ",\"recomputed_matmul\":" + whole(again.matmul_flops) +
-           ",\"bytes\":" + whole(all.bytes) +
+           ",\"bytes\":" + whole(all.bytes) + ",\"communicated\":" + whole(all.communicated) +
+           ",\"communicated_again\":" + whole(again.communicated) +
            ",\"seconds\":" + number(plan::seconds_of(*executable_->code().schedule)) + "}";
   }
   // [what, stage, body, [operation, location, stage, ...], [values read], [values written]]
@@ -153,9 +154,9 @@ std::string report_page(const std::vector<NamedCompiled>& programs,
   std::vector<std::string> points;
   for (const CurveData& p : curve)
     points.push_back(json_list({std::to_string(p.peak_bytes), number(p.seconds)}));
-  return page_with("Reprise: " + join(names, ", "),
-                   "{\"strings\":" + strings.list() + ",\"programs\":" + json_list(written) +
-                       ",\"curve\":" + json_list(points) + "}");
+  return page_with("Reprise: " + join(names, ", "), "{\"strings\":" + strings.list() +
+                                                        ",\"programs\":" + json_list(written) +
+                                                        ",\"curve\":" + json_list(points) + "}");
 }
 
 }  // namespace reprise::detail

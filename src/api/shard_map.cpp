@@ -142,6 +142,10 @@ Array shard(Operand x, const Mesh& mesh, const PartitionSpec& spec) {
   part_of(x.array.type(), resolved_spec, mesh.grid(), "the array");  // checks
   return finished(cut(x.array, resolved_spec, mesh.grid()));
 }
+Array as_shard(Operand part, const Mesh& mesh, const PartitionSpec& spec) {
+  const AtUser at(part.at);
+  return finished(as_part(part.array, resolved(spec.local(), mesh.grid()), mesh.grid()));
+}
 Array unshard(Operand x, const Mesh& mesh, const PartitionSpec& spec) {
   const AtUser at(x.at);
   spec_for(spec, x.array.type(), mesh.grid(), "the array");  // checks

@@ -424,11 +424,11 @@ Array own_part(const Array& x, const AxisList& axes, std::int64_t dimension) {
   return lax::dynamic_slice(x, starts, sizes);
 }
 
-std::size_t communicated_bytes(const Equation& e, const Types& in, const Types& out) {
-  if (!e.prim->effect.is_shared || in.empty() || out.empty()) return 0;
+std::size_t communicated_bytes(const Equation& e, const Type& in, const Type& out) {
+  if (!e.prim->effect.is_shared) return 0;
   const AxisList& axes = axes_of(e.params);
   const auto n = static_cast<std::size_t>(axes.size());
-  const std::size_t larger = std::max(in[0].nbytes(), out[0].nbytes());
+  const std::size_t larger = std::max(in.nbytes(), out.nbytes());
   if (n == 1) return 0;
   if (e.prim == &ppermute_p) return larger;
   const std::size_t share = larger / n * (n - 1);  // what a rank gets of the others

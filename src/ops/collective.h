@@ -37,7 +37,7 @@ class InMesh {
 Array gathered(const Array& x, const AxisList& axes, std::int64_t dimension);
 Array own_part(const Array& x, const AxisList& axes, std::int64_t dimension);
 
-// Bytes that a rank sends in a collective, the larger of what it sends and gets.
-std::size_t communicated_bytes(const Equation&, const Types& in, const Types& out);
+// Bytes that a rank gets from others in a collective.
+std::size_t communicated_bytes(const Equation&, const Type& in, const Type& out);
 
 }  // namespace reprise

@@ -3,6 +3,7 @@
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
+#include "ops/collective.h"
 #include "ops/conv.h"
 #include "ops/records.h"
 
@@ -15,6 +16,7 @@ void add(Cost& sum, const Cost& more, double times) {
   sum.flops += more.flops * times;
   sum.matmul_flops += more.matmul_flops * times;
   sum.bytes += more.bytes * times;
+  sum.communicated += more.communicated * times;
 }
 
 double dot_flops(const Program& p, const Equation& e) {
@@ -67,6 +69,8 @@ Cost cost_of(const Program& p, const Equation& e) {
     c.bytes += static_cast<double>(p.type(v).nbytes());
     largest = std::max(largest, static_cast<double>(p.type(v).size()));
   }
+  if (e.prim->effect.is_shared)
+    c.communicated = static_cast<double>(communicated_bytes(e, p.type(e.in[0]), p.type(e.out[0])));
   if (e.prim == &dot_general_p)
     c.flops = c.matmul_flops = dot_flops(p, e);
   else if (e.prim == &conv_general_dilated_p)

@@ -30,6 +30,7 @@ void add(plan::Cost& sum, const plan::Cost& more, double times) {
   sum.flops += more.flops * times;
   sum.matmul_flops += more.matmul_flops * times;
   sum.bytes += more.bytes * times;
+  sum.communicated += more.communicated * times;
 }
 
 plan::Cost recomputed_cost(const Program& p, Stage call);

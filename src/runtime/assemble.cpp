@@ -5,6 +5,7 @@
 #include "control/checkpointed.h"
 #include "control/records.h"
 #include "control/scan.h"
+#include "ops/collective_data.h"
 #include "ops/records.h"
 #include "plan/check_memory.h"
 #include "plan/matmul_spec.h"
@@ -149,6 +150,10 @@ class Assembler {
         codegen::EquationKernel own = equation_kernel(*e->eqn);
         if (codegen::has_code(own))
           compile(std::move(own), prepared_[i]);
+        else if (e->eqn->prim->effect.is_shared)
+          prepared_[i].scratch_bytes = scratch_bytes(
+              *e->eqn->prim, e->eqn->params, s_.program->type(e->eqn->in[0]),
+              s_.types[at(e->eqn->out[0])]);
         else
           prepare_convolution(prepared_[i], *e);
       }
@@ -388,7 +393,7 @@ class Assembler {
       return RunConv{prepared_[i].convolution, ref(step.operands[0]), ref(step.operands[1]),
                      ref(step.results[0]), scratch(i)};
     }
-    RunEval r{e.eqn, {}, {}};
+    RunEval r{e.eqn, {}, {}, prepared_[i].scratch_bytes > 0 ? scratch(i) : Ref{}};
     for (std::size_t k = 0; k < e.eqn->in.size(); ++k) {
       const View& v = step.operands[k];
       r.operands.emplace_back(v.root < 0 ? Type{} : s_.program->type(e.eqn->in[k]), ref(v));

@@ -80,6 +80,7 @@ struct RunEval {
   const Equation* eqn;
   std::vector<std::pair<Type, Ref>> operands;  // literals: the equation has them
   std::vector<std::pair<Type, Ref>> results;
+  Ref scratch = {};  // of a collective
 };
 
 struct Code;

@@ -12,6 +12,7 @@
 #include "plan/reduction.h"
 #include "plan/seconds.h"
 #include "products/conv_rewrite.h"
+#include "program/effects.h"
 #include "remat/open.h"
 #include "runtime/assemble.h"
 #include "runtime/budget.h"
@@ -93,6 +94,20 @@ SchedulePtr with_sums(const SchedulePtr& s) {
 }
 SchedulePtr with_slices(const SchedulePtr& s) { return plan::with_relays(s, cpu_capabilities()); }
 
+// Collectives run in the order of the program, whatever became of the steps around them.
+void check_shared_order(const plan::Schedule& s) {
+  std::ptrdiff_t last = -1;
+  for (const plan::Step& step : s.steps) {
+    const auto* eval = std::get_if<plan::EvalStep>(&step.what);
+    const auto* loop = std::get_if<plan::LoopStep>(&step.what);
+    const Equation* e = eval != nullptr ? eval->eqn : loop != nullptr ? loop->eqn : nullptr;
+    if (e == nullptr || !effect_of(*e).is_shared) continue;
+    const std::ptrdiff_t now = e - s.program->eqns.data();
+    REPRISE_INVARIANT(now > last);
+    last = now;
+  }
+}
+
 std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOptions& options,
                                     bool host_on_disk, bool only_memory) {
   SchedulePtr schedule;
@@ -118,6 +133,7 @@ std::shared_ptr<const Code> code_of(const ProgramPtr& program, const CompileOpti
         assembled(relayed, true)->memory.peak() <= assembled(schedule, true)->memory.peak())
       schedule = relayed;
   }
+  if (effects_of(*program).is_shared) check_shared_order(*schedule);
   return assembled(schedule, false);
 }
 

@@ -1,6 +1,7 @@
 #include "array/place.h"
 #include "base/error.h"
 #include "codegen/pool.h"
+#include "ops/collective_data.h"
 #include "program/primitive.h"
 #include "runtime/frames.h"
 #include "runtime/team_trial.h"
@@ -194,7 +195,17 @@ void move_to_places(Arrays& y, const RunEval& r, Slots slots) {
   }
 }
 
+// In the memory of the plan, what rearranging takes included.
+void run_shared(const RunEval& r, Slots slots) {
+  const auto& [in, from] = r.operands[0];
+  const auto& [out, to] = r.results[0];
+  const AtEquation at(r.eqn->at);
+  run_collective(*r.eqn->prim, r.eqn->params, in, out,
+                 {address(slots, from), address(slots, to), address(slots, r.scratch)});
+}
+
 void run_one(const Code&, const RunEval& r, Slots slots, const Context&) {
+  if (r.eqn->prim->effect.is_shared && r.eqn->in[0].is_var()) return run_shared(r, slots);
   Arrays x;
   for (std::size_t i = 0; i < r.eqn->in.size(); ++i) {
     const Atom& a = r.eqn->in[i];

@@ -233,3 +233,34 @@ TEST_CASE("cond and loops on values of each rank") {
       all_ranks(), P("x"), P("x"));
   CHECK(loop(x).shape() == Shape{3 * n});
 }
+
+TEST_CASE("communicated bytes are those of the policy") {
+  const AbstractMesh paper({{"data", 64}});
+  const auto bytes = [&](const CheckpointOptions& options) {
+    const auto model = [options](Array w, Array x) {
+      const auto block = checkpoint(
+          [](Array part, Array h) {
+            Array whole = lax::all_gather(part, "data", {.tiled = true});
+            whole = checkpoint_name(whole, "gathered");
+            return sin(matmul(h, whole));
+          },
+          options);
+      for (int i = 0; i < 4; ++i) x = block(w[i], x);
+      return lax::pmean(mean(x), "data");
+    };
+    const auto f = shard_map([model](Array w, Array x) { return grad(model)(w, x); }, paper,
+                             {P(none, "data").local(), P("data")}, P(none, "data").local());
+    return jit(f).lower(Type{float32, {4, 16, 1024}}, Type{float32, {64, 1024}})
+        .compile()
+        .cost_analysis()
+        .bytes_communicated;
+  };
+  const double gather = 1024.0 * 1024 * 4 / 64 * 63, few = 64;
+  const double kept =
+      bytes({.policy = checkpoint_policies::save_only_these_names("gathered")});
+  const double again = bytes({});
+  CHECK(kept == doctest::Approx(8 * gather).epsilon(few / gather));    // 4 gathers, 4 scatters
+  // 4 of the backward pass and 4 scatters; the last of the forward pass is for a value that nobody
+  // asks for
+  CHECK(again == doctest::Approx(11 * gather).epsilon(few / gather));
+}
