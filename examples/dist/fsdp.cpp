@@ -51,10 +51,9 @@ int main() {
     };
     std::vector<P> out_specs(4, own);  // two blocks of two weights
     out_specs.push_back(P());          // the loss
-    const auto train =
-        rp::jit(rp::shard_map(step, mesh, {own, P("data"), P("data")}, out_specs));
-    Model parts = rp::tree_map([&](const Array& w) { return rp::shard(w, mesh, P("data")); },
-                               model(2));
+    const auto train = rp::jit(rp::shard_map(step, mesh, {own, P("data"), P("data")}, out_specs));
+    Model parts =
+        rp::tree_map([&](const Array& w) { return rp::shard(w, mesh, P("data")); }, model(2));
     std::vector<double> losses;
     for (int i = 0; i < steps; ++i) {
       auto [next, value] = train(parts, x, y);

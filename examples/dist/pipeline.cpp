@@ -11,7 +11,8 @@ using namespace task;
 
 int main() {
   rp::dist::init();
-  const auto stage = static_cast<int>(rp::dist::rank()), stages = static_cast<int>(rp::dist::size());
+  const auto stage = static_cast<int>(rp::dist::rank()),
+             stages = static_cast<int>(rp::dist::size());
   const bool is_first = stage == 0, is_last = stage == stages - 1;
   constexpr int parts = 8;
   const auto wanted = alone(model(stages));
@@ -35,8 +36,8 @@ int main() {
     double loss_sum = 0;
     int forwards = 0, backwards = 0;
     const auto go_forward = [&] {
-      const Array in = is_first ? x[static_cast<std::size_t>(forwards)]
-                                : rp::dist::recv(row, stage - 1);
+      const Array in =
+          is_first ? x[static_cast<std::size_t>(forwards)] : rp::dist::recv(row, stage - 1);
       const Array out = forward(mine, in);
       if (!is_last) rp::dist::send(out, stage + 1);
       under_way.emplace_back(in, out);

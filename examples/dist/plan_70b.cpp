@@ -54,8 +54,8 @@ auto loss_with(const rp::CheckpointOptions& options) {
   return [options](Model m, Array ids) {
     const Array table = whole(m.words);
     const Array x = rp::take(table, ids, 0);
-    const auto body = rp::checkpoint(
-        [](Array h, Layer l) { return std::pair(block(l, h), rp::none); }, options);
+    const auto body =
+        rp::checkpoint([](Array h, Layer l) { return std::pair(block(l, h), rp::none); }, options);
     const Array last = rp::scan(body, x, m.layers).first;
     const Array logits = rp::matmul(normal(last), rp::transpose(table)).astype(rp::float32);
     return rp::lax::pmean(rp::mean(rp::nn::logsumexp(logits, -1)), "data");

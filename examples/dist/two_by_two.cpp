@@ -35,8 +35,7 @@ int main() {
   const auto train = rp::jit(rp::shard_map(step, mesh, {own, P("data"), P("data")}, results));
 
   Model m = model(2);
-  for (Block& b : m)
-    b = {rp::shard(b.up, mesh, column), rp::shard(b.down, mesh, row)};
+  for (Block& b : m) b = {rp::shard(b.up, mesh, column), rp::shard(b.down, mesh, row)};
   std::vector<double> losses;
   const Array x = inputs(), y = targets();
   for (int i = 0; i < steps; ++i) {

@@ -51,9 +51,9 @@ class AbstractMesh : public Mesh {
 // One name of a mesh axis, or several: ranks are counted with the last one growing fastest.
 class AxisName {
  public:
-  AxisName(const char* name) : names_{name} {}                         // NOLINT: a name
-  AxisName(std::string name) : names_{std::move(name)} {}              // NOLINT
-  AxisName(std::initializer_list<const char*> names)                   // NOLINT
+  AxisName(const char* name) : names_{name} {}             // NOLINT: a name
+  AxisName(std::string name) : names_{std::move(name)} {}  // NOLINT
+  AxisName(std::initializer_list<const char*> names)       // NOLINT
       : names_(names.begin(), names.end()) {}
   AxisName(std::vector<std::string> names) : names_(std::move(names)) {}  // NOLINT
   const std::vector<std::string>& names() const { return names_; }
@@ -68,11 +68,11 @@ class PartitionSpec {
  public:
   class Entry {
    public:
-    Entry(None) {}                                                         // NOLINT: by design
-    Entry(const char* name) : names_{name} {}                              // NOLINT
-    Entry(std::string name) : names_{std::move(name)} {}                   // NOLINT
+    Entry(None) {}                                        // NOLINT: by design
+    Entry(const char* name) : names_{name} {}             // NOLINT
+    Entry(std::string name) : names_{std::move(name)} {}  // NOLINT
     Entry(std::initializer_list<const char*> names) : names_(names.begin(), names.end()) {}
-    Entry(std::vector<std::string> names) : names_(std::move(names)) {}    // NOLINT
+    Entry(std::vector<std::string> names) : names_(std::move(names)) {}  // NOLINT
     const std::vector<std::string>& names() const { return names_; }
     bool operator==(const Entry&) const = default;
 
@@ -82,8 +82,7 @@ class PartitionSpec {
   PartitionSpec() = default;
   explicit PartitionSpec(Entry a) : entries_{std::move(a)} {}
   PartitionSpec(Entry a, Entry b) : entries_{std::move(a), std::move(b)} {}
-  PartitionSpec(Entry a, Entry b, Entry c)
-      : entries_{std::move(a), std::move(b), std::move(c)} {}
+  PartitionSpec(Entry a, Entry b, Entry c) : entries_{std::move(a), std::move(b), std::move(c)} {}
   PartitionSpec(Entry a, Entry b, Entry c, Entry d)
       : entries_{std::move(a), std::move(b), std::move(c), std::move(d)} {}
   explicit PartitionSpec(std::vector<Entry> entries) : entries_(std::move(entries)) {}
@@ -106,8 +105,8 @@ std::string to_string(const PartitionSpec&);  // P('data', None)
 // Of one argument or result: one division for all its arrays, or one for each array in order.
 class Specs {
  public:
-  Specs(PartitionSpec all) : each_{std::move(all)}, is_for_all_(true) {}       // NOLINT
-  Specs(std::vector<PartitionSpec> each) : each_(std::move(each)) {}           // NOLINT
+  Specs(PartitionSpec all) : each_{std::move(all)}, is_for_all_(true) {}  // NOLINT
+  Specs(std::vector<PartitionSpec> each) : each_(std::move(each)) {}      // NOLINT
   const std::vector<PartitionSpec>& each() const { return each_; }
   bool is_for_all() const { return is_for_all_; }
 
@@ -177,7 +176,7 @@ Array unshard(Operand x, const Mesh& mesh, const PartitionSpec& spec);
 namespace lax {
 // What ranks compute together inside of shard_map. Each must be reached by all of them.
 
-Array psum(Operand x, const AxisName& axis_name);   // the sum over the ranks, the same on each
+Array psum(Operand x, const AxisName& axis_name);  // the sum over the ranks, the same on each
 Array pmean(Operand x, const AxisName& axis_name);
 Array pmax(Operand x, const AxisName& axis_name);
 Array pmin(Operand x, const AxisName& axis_name);

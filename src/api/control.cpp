@@ -234,8 +234,7 @@ Traced with_carries(Traced t, const Arrays& init) {
   const Program& p = *t.program;
   auto body = [&](const Arrays& args) {
     Arrays y = eval(p, args);
-    for (std::size_t k = 0; k < init.size(); ++k)
-      y[k] = with_varying(y[k], init[k].type().varying);
+    for (std::size_t k = 0; k < init.size(); ++k) y[k] = with_varying(y[k], init[k].type().varying);
     return y;
   };
   t.program = trace(body, p.in_types(),
@@ -379,8 +378,7 @@ Arrays cond(const Array& chooser, const std::vector<Callee>& branches, const Arr
     args = with_varying(args, index.type().varying);
     programs = with_common_results(programs, leaf_types(args), index.type().varying);
   }
-  return finished(
-      cond_p.bind(concat({index}, args), {{"branches", std::move(programs)}}));
+  return finished(cond_p.bind(concat({index}, args), {{"branches", std::move(programs)}}));
 }
 
 Arrays while_loop(const Callee& cond, const Callee& body, Arrays init, const LoopOptions& options) {

@@ -10,7 +10,6 @@
 #include "api/jit_entry.h"
 #include "api/residual_list.h"
 #include "plan/cost.h"
-#include "plan/seconds.h"
 #include "plan/stages.h"
 #include "report/json.h"
 #include "report/page.h"
@@ -84,7 +83,7 @@ class ProgramWriter {
            ",\"recomputed_matmul\":" + whole(again.matmul_flops) +
            ",\"bytes\":" + whole(all.bytes) + ",\"communicated\":" + whole(all.communicated) +
            ",\"communicated_again\":" + whole(again.communicated) +
-           ",\"seconds\":" + number(plan::seconds_of(*executable_->code().schedule)) + "}";
+           ",\"seconds\":" + number(compiled_->seconds()) + "}";
   }
   // [what, stage, body, [operation, location, stage, ...], [values read], [values written]]
   std::string step(const TimelineStep& s) {

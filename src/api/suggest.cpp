@@ -4,7 +4,6 @@
 #include "api/linear_map.h"
 #include "array/literal.h"
 #include "base/error.h"
-#include "plan/seconds.h"
 #include "program/trace.h"
 #include "remat/set_policy.h"
 #include "reprise/remat.h"
@@ -52,8 +51,8 @@ class Suggester {
   };
   Plan plan(const std::optional<Policy>& policy, const JitOptions& options = {}) const {
     const auto entry = trace_(policy, options);
-    const auto executable = entry->planned();
-    return {executable->code().memory.peak(), plan::seconds_of(*executable->code().schedule)};
+    const auto compiled = entry->planned();
+    return {compiled->memory().peak_bytes, compiled->seconds()};
   }
   const Plan& plan(const Fates& fates) {
     auto known = made_.find(fates);

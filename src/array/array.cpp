@@ -10,7 +10,6 @@
 
 namespace reprise {
 
-
 const ArrayData& ArrayAccess::data(const Array& a) {
   if (!a.data_) {
     fail_with_hint<TypeError>(

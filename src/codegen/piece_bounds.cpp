@@ -1,5 +1,7 @@
 #include "codegen/piece_bounds.h"
 
+#include <llvm/IR/IRBuilder.h>
+
 #include <algorithm>
 
 namespace reprise::codegen {

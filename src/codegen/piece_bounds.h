@@ -7,8 +7,6 @@
 #include "codegen/code_blocks.h"
 #include "plan/loops.h"
 
-#include <llvm/IR/IRBuilder.h>
-
 #include <utility>
 #include <vector>
 

@@ -68,12 +68,11 @@ Elements elements_of(Dtype d, Reduction how) {
   const MPI_Datatype type = plain_type(d);
   const bool is_half_type = d == Dtype::f16 || d == Dtype::bf16;
   if (!is_floating(d) || (how == Reduction::sum && !is_half_type))
-    return {type, how == Reduction::sum   ? MPI_SUM
-                  : how == Reduction::max ? MPI_MAX
-                                          : MPI_MIN};
+    return {type, how == Reduction::sum ? MPI_SUM : how == Reduction::max ? MPI_MAX : MPI_MIN};
   const auto [it, is_new] = own_ops().try_emplace({d, how}, MPI_OP_NULL);
   if (is_new) {
-    MPI_User_function* f = visit_floating(d, [&](auto tag) { return function_for<decltype(tag)>(how); });
+    MPI_User_function* f =
+        visit_floating(d, [&](auto tag) { return function_for<decltype(tag)>(how); });
     MPI_Op_create(f, /*commute=*/1, &it->second);
   }
   return {type, it->second};

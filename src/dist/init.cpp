@@ -1,7 +1,6 @@
-#include "reprise/dist.h"
-
 #include "base/dtype.h"
 #include "dist/ranks.h"
+#include "reprise/dist.h"
 #include "reprise/errors.h"
 
 #include <unistd.h>
@@ -66,8 +65,8 @@ void end_by_signal(int signal) {
 
 void check_other(const char* op, std::int64_t other) {
   if (other >= 0 && other < size() && other != rank()) return;
-  fail<TypeError>(op, ": the other rank is one from 0 to ", size() - 1, " but not this one (", rank(),
-                  "), got ", other);
+  fail<TypeError>(op, ": the other rank is one from 0 to ", size() - 1, " but not this one (",
+                  rank(), "), got ", other);
 }
 
 }  // namespace

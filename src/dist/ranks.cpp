@@ -1,7 +1,7 @@
 #include "dist/ranks.h"
 
-#include "reprise/errors.h"
 #include "dist/elements.h"
+#include "reprise/errors.h"
 
 #include <algorithm>
 #include <chrono>
@@ -46,10 +46,7 @@ MPI_Comm own_world() {
 }  // namespace
 
 Ranks::Ranks(double timeout_seconds)
-    : timeout_seconds_(timeout_seconds),
-      world_(own_world()),
-      groups_(world_),
-      notices_(world_) {
+    : timeout_seconds_(timeout_seconds), world_(own_world()), groups_(world_), notices_(world_) {
   int rank = 0, size = 1;
   MPI_Comm_rank(world_, &rank);
   MPI_Comm_size(world_, &size);
@@ -117,12 +114,12 @@ void Ranks::give_up(const char* what, double waited) {
     if (found == heard_.end())
       missing.push_back(std::to_string(r));
     else if (found->number != number_)
-      elsewhere.push_back(str("rank ", r, " waits in ", found->where, " (collective ",
-                              found->number, ")"));
+      elsewhere.push_back(
+          str("rank ", r, " waits in ", found->where, " (collective ", found->number, ")"));
   }
-  const std::string who = missing.empty()          ? "ranks wait for each other"
-                          : missing.size() == 1    ? "rank " + missing[0] + " did not come"
-                                                   : "ranks " + join(missing, ", ") + " did not come";
+  const std::string who = missing.empty()       ? "ranks wait for each other"
+                          : missing.size() == 1 ? "rank " + missing[0] + " did not come"
+                                                : "ranks " + join(missing, ", ") + " did not come";
   fail_here(str(what, ": ", who, " within ", timeout_seconds_, " s, got rank ", rank_,
                 " waiting in collective ", number_, " for ", waited, " s",
                 elsewhere.empty() ? "" : "; " + join(elsewhere, "; ")));
@@ -173,8 +170,8 @@ void Ranks::all_gather(const RankGroup& ranks, const std::byte* from, std::byte*
   MPI_Iallgather(from, 1, block.type(), to, 1, block.type(), comm, &request);
   wait("all_gather", &request, 1);
 }
-void Ranks::reduce_scatter(const RankGroup& ranks, Dtype dtype, const std::byte* from, std::byte* to,
-                           std::int64_t count) {
+void Ranks::reduce_scatter(const RankGroup& ranks, Dtype dtype, const std::byte* from,
+                           std::byte* to, std::int64_t count) {
   const std::lock_guard lock(mutex_);
   const MPI_Comm comm = begin("psum_scatter", ranks);
   const Elements e = elements_of(dtype, Reduction::sum);
@@ -199,7 +196,8 @@ void Ranks::permute(const RankGroup& ranks, const std::byte* from, std::byte* to
   const Block block(bytes);
   MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
   if (source >= 0) MPI_Irecv(to, 1, block.type(), static_cast<int>(source), 0, comm, &requests[0]);
-  if (target >= 0) MPI_Isend(from, 1, block.type(), static_cast<int>(target), 0, comm, &requests[1]);
+  if (target >= 0)
+    MPI_Isend(from, 1, block.type(), static_cast<int>(target), 0, comm, &requests[1]);
   wait("ppermute", requests, 2);
 }
 void Ranks::barrier() {

@@ -42,6 +42,7 @@ class CompiledProgram {
 
   // What is known before it runs.
   virtual MemoryAnalysis memory() const = 0;
+  virtual double seconds() const = 0;  // by the cost model
   virtual BudgetAnalysis budget_analysis() const = 0;
   virtual const Program& lowered() const = 0;  // the program whose equations run
   virtual std::string text() const = 0;        // what runs, for people

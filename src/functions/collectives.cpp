@@ -1,7 +1,6 @@
 // What users call inside of shard_map: names of axes are looked up, values that do not vary yet are
 // made to.
 #include "ops/collective.h"
-
 #include "ops/lax.h"
 #include "ops/records.h"
 #include "program/varying.h"
@@ -45,7 +44,8 @@ bool is_number(const Array& x) { return content(x).number() != nullptr; }
 Array psum(Operand x, const AxisName& axis_name) {
   const AtUser at(x.at);
   const AxisList axes = axes_named("psum", axis_name);
-  if (is_number(x.array)) return mul(x.array, const_like(x.array, static_cast<double>(axes.size())));
+  if (is_number(x.array))
+    return mul(x.array, const_like(x.array, static_cast<double>(axes.size())));
   return psum_invariant_p.bind1({varying_over(x.array, axes)}, {{"axes", param(axes)}});
 }
 Array pmean(Operand x, const AxisName& axis_name) {
@@ -84,8 +84,7 @@ Array all_gather(Operand x, const AxisName& axis_name, const AllGatherOptions& o
 Array psum_scatter(Operand x, const AxisName& axis_name, const PsumScatterOptions& options) {
   const AtUser at(x.at);
   const AxisList axes = axes_named("psum_scatter", axis_name);
-  const std::int64_t d =
-      canonical_axis("psum_scatter", options.scatter_dimension, x.array.ndim());
+  const std::int64_t d = canonical_axis("psum_scatter", options.scatter_dimension, x.array.ndim());
   return reduce_scatter_p.bind1({varying_over(x.array, axes)}, {{"axis_index_groups", None{}},
                                                                 {"axis_name", param(axes)},
                                                                 {"axis_size", axes.size()},

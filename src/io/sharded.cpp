@@ -1,8 +1,7 @@
-#include "reprise/io_sharded.h"
-
 #include "reprise/communicator.h"
 #include "reprise/errors.h"
 #include "reprise/io.h"
+#include "reprise/io_sharded.h"
 #include "reprise/reprise.h"
 
 #include <fcntl.h>
@@ -217,8 +216,8 @@ void save_sharded(const std::string& folder, const NamedLeaves& leaves, const Me
             std::string entry = numbers_text(whole);
             for (std::int64_t r = 0; r < ranks; ++r) {
               if (!is_first(mesh, spec, r)) continue;
-              entry += ":" + std::to_string(r) + "@" +
-                       numbers_text(box_of(whole, mesh, spec, r).begin);
+              entry +=
+                  ":" + std::to_string(r) + "@" + numbers_text(box_of(whole, mesh, spec, r).begin);
             }
             index["array:" + path_text(leaves.paths[i])] = entry;
             if (!is_first(mesh, spec, rank)) continue;
@@ -257,8 +256,8 @@ Arrays load_sharded(const std::string& folder, const NamedLeaves& like, const Me
       auto read = files.find(file);
       if (read == files.end())
         read = files
-                   .emplace(file, io::load_safetensors(
-                                      folder + "/" + file_of(file, (*ranks)[0]), {.x64 = true}))
+                   .emplace(file, io::load_safetensors(folder + "/" + file_of(file, (*ranks)[0]),
+                                                       {.x64 = true}))
                    .first;
       return leaf_at(read->second, like.paths[i]);
     };

@@ -26,8 +26,7 @@ const MeshAxes* without(const MeshAxes* varying, const AxisList& axes) {
 }
 // A value must have its own element on each rank of the axes.
 void check_varies(const char* op, const Type& t, const AxisList& axes) {
-  if (t.varying != nullptr && t.varying->mesh == axes.mesh &&
-      (axes.bits() & ~t.varying->bits) == 0)
+  if (t.varying != nullptr && t.varying->mesh == axes.mesh && (axes.bits() & ~t.varying->bits) == 0)
     return;
   fail<TypeError>(op, ": the operand must vary over ", axes.text(), ", got ", t);
 }
@@ -43,8 +42,9 @@ void check_divides(const char* op, const Type& t, std::int64_t dimension, const 
                    bool tiled) {
   const std::int64_t size = t.shape[at(dimension)], n = axes.size();
   if (tiled ? size % n == 0 : size == n) return;
-  fail<TypeError>(op, tiled ? ": the size of the dimension must be a multiple of the axis size "
-                            : ": the size of the dimension must be the axis size ",
+  fail<TypeError>(op,
+                  tiled ? ": the size of the dimension must be a multiple of the axis size "
+                        : ": the size of the dimension must be the axis size ",
                   n, " of ", axes.text(), ", got ", t, " along dimension ", dimension);
 }
 
@@ -74,8 +74,8 @@ Types gather_type(const Types& in, const Params& params) {
   check_varies("all_gather", in[0], axes);
   const bool tiled = params.get<bool>("tiled");
   Type out = in[0];
-  const std::int64_t d = checked_dimension("all_gather", params, "all_gather_dimension",
-                                           out.ndim() + (tiled ? 0 : 1));
+  const std::int64_t d =
+      checked_dimension("all_gather", params, "all_gather_dimension", out.ndim() + (tiled ? 0 : 1));
   if (tiled)
     out.shape[at(d)] *= axes.size();
   else
@@ -92,8 +92,7 @@ Types scatter_type(const Types& in, const Params& params) {
   check_varies("psum_scatter", in[0], axes);
   const bool tiled = params.get<bool>("tiled");
   Type out = in[0];
-  const std::int64_t d =
-      checked_dimension("psum_scatter", params, "scatter_dimension", out.ndim());
+  const std::int64_t d = checked_dimension("psum_scatter", params, "scatter_dimension", out.ndim());
   check_divides("psum_scatter", in[0], d, axes, tiled);
   if (tiled)
     out.shape[at(d)] /= axes.size();

@@ -43,9 +43,8 @@ class Scheduler {
       count_work();
       if (storage_.is_view[i]) continue;
       if (!is_empty(e)) place(e);
-      for (const Atom& a : e.in) {
+      for (const Atom& a : e.in)
         if (a.is_var()) read_all_once(operand(a));
-      }
       while (!options_.fuse && !open_.empty()) close(open_.begin());
     }
     collect_outputs();
@@ -92,9 +91,8 @@ class Scheduler {
 
   void close(Open g) {
     std::vector<std::pair<Var, Type>> stored;
-    for (const auto& [var, node] : g->values()) {
+    for (const auto& [var, node] : g->values())
       if (pending_[at(var)] > 0) stored.emplace_back(var, out_.types[at(var)]);
-    }
     std::sort(stored.begin(), stored.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
     for (const auto& [var, node] : g->values()) owner_.erase(var);
@@ -105,9 +103,8 @@ class Scheduler {
   }
   void emit_kernel(Kernel k) {
     Step s;
-    for (const Load& l : k.loads) {
+    for (const Load& l : k.loads)
       if (l.source == Source::memory) s.reads.push_back(l.root);
-    }
     for (const Store& t : k.stores) s.writes.push_back(t.root);
     s.what = std::move(k);
     emit(std::move(s));
@@ -192,9 +189,8 @@ class Scheduler {
     }
     if (chosen != open_.end()) return chosen;
     std::vector<Operand> stored;
-    for (const Operand& x : xs) {
+    for (const Operand& x : xs)
       for (const Operand& part : stored_parts(x)) stored.push_back(part);
-    }
     return open_.reader(stored, element_count(shape), max_nodes);
   }
   // A large group does not move into a small one: a sum of many terms would move it for each.

@@ -151,9 +151,9 @@ class Assembler {
         if (codegen::has_code(own))
           compile(std::move(own), prepared_[i]);
         else if (e->eqn->prim->effect.is_shared)
-          prepared_[i].scratch_bytes = scratch_bytes(
-              *e->eqn->prim, e->eqn->params, s_.program->type(e->eqn->in[0]),
-              s_.types[at(e->eqn->out[0])]);
+          prepared_[i].scratch_bytes =
+              scratch_bytes(*e->eqn->prim, e->eqn->params, s_.program->type(e->eqn->in[0]),
+                            s_.types[at(e->eqn->out[0])]);
         else
           prepare_convolution(prepared_[i], *e);
       }

@@ -23,6 +23,7 @@ class Executable final : public CompiledProgram {
 
   // figures.cpp
   MemoryAnalysis memory() const override;
+  double seconds() const override;
   BudgetAnalysis budget_analysis() const override;
   const Program& lowered() const override { return *code_->schedule->program; }
   std::string text() const override;

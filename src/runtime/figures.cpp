@@ -15,6 +15,8 @@ double flops_of(const PlannedProgram& p) { return plan::cost_of(*p.code->schedul
 
 }  // namespace
 
+double Executable::seconds() const { return plan::seconds_of(*code_->schedule); }
+
 MemoryAnalysis Executable::memory() const {
   const plan::MemoryPlan& plan = code_->memory;
   const plan::Schedule& schedule = *code_->schedule;

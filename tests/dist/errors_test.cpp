@@ -32,8 +32,11 @@ TEST_CASE("names of axes") {
                          "PartitionSpec: no axis has this name, got z");
   check_error<TypeError>([&] { mapped([](Array a) { return a; }, P("x", "x"), P("x"))(x); },
                          "PartitionSpec: an axis must divide one dimension, got P('x', 'x')");
-  check_error<TypeError>([&] { Mesh({{"x", dist::size()}, {"x", 1}}); },
-                         "Mesh: each axis needs a name of its own, got 'x'");
+  check_error<TypeError>(
+      [&] {
+        Mesh({{"x", dist::size()}, {"x", 1}});
+      },
+      "Mesh: each axis needs a name of its own, got 'x'");
   check_error<TypeError>([&] { Mesh(Mesh::Axes{}); }, "Mesh: from 1 to 63 axes are needed, got 0");
   check_error<TypeError>([&] { Mesh({{"x", 0}}); }, "Mesh: the size of an axis");
   check_error<TypeError>([&] { all_ranks().axis_size("q"); }, "Mesh: no axis has this name, got q");
@@ -58,14 +61,19 @@ TEST_CASE("collectives outside of shard_map") {
 TEST_CASE("specs that do not fit") {
   const Array x = ones({8, 2});
   const auto same = [](Array a) { return a; };
-  check_error<TypeError>([&] { mapped(same, {P("x"), P()}, P("x"))(x); },
-                         "shard_map: in_specs needs one entry for each argument, got 2 for 1");
+  check_error<TypeError>(
+      [&] {
+        mapped(same, {P("x"), P()}, P("x"))(x);
+      },
+      "shard_map: in_specs needs one entry for each argument, got 2 for 1");
   check_error<TypeError>([&] { mapped(same, P("x", none, none), P("x"))(x); },
                          "shard_map: a spec must have at most one entry per dimension");
   check_error<TypeError>([&] { mapped(same, P("x"), P("x", none, none))(x); },
                          "shard_map: a spec must have at most one entry per dimension");
   check_error<TypeError>(
-      [&] { mapped(same, P("x"), std::vector<P>{P("x"), P("x")})(x); },
+      [&] {
+        mapped(same, P("x"), std::vector<P>{P("x"), P("x")})(x);
+      },
       "shard_map: the result needs one spec, or one for each of its arrays, got 2 for 1");
   check_error<TypeError>([&] { mapped(same, P("x"), P())(x); },
                          "shard_map: a result that varies over an axis must name it in its spec, "
@@ -74,15 +82,16 @@ TEST_CASE("specs that do not fit") {
   check_error<TypeError>([&] { mapped(same, P(), P())(part); },
                          "must name the axes over which it varies, got P() for f32[");
   check_error<TypeError>(
-      [&] {
-        mapped([&](Array a) { return mapped(same, P("x"), P("x"))(a); }, P("x"), P("x"))(x);
-      },
+      [&] { mapped([&](Array a) { return mapped(same, P("x"), P("x"))(a); }, P("x"), P("x"))(x); },
       "shard_map: it must not stand inside of another one");
 }
 
 TEST_CASE("a mesh of other ranks than there are") {
-  check_error<RuntimeError>([&] { Mesh({{"x", dist::size() + 1}}); },
-                            "Mesh: the mesh must have all ranks, got Mesh('x'");
+  check_error<RuntimeError>(
+      [&] {
+        Mesh({{"x", dist::size() + 1}});
+      },
+      "Mesh: the mesh must have all ranks, got Mesh('x'");
   const AbstractMesh paper({{"x", 64}});
   const auto f = shard_map([](Array a) { return lax::psum(a, "x"); }, paper, P("x"), P());
   CHECK(eval_shape(f, ones({128})).shape() == Shape{2});
@@ -95,7 +104,8 @@ TEST_CASE("a predicate of each rank's own does not decide about a collective") {
   const auto doubled = [](Array a) { return 2 * a; };
   const auto choose = [&](Array a) {
     const Array first = lax::axis_index("x") < 1;
-    return cond(first, [&](Array b) { return lax::pvary(summed(b), "x"); }, doubled, a);
+    return cond(
+        first, [&](Array b) { return lax::pvary(summed(b), "x"); }, doubled, a);
   };
   check_error<TypeError>([&] { mapped(choose, P("x"), P("x"))(x); },
                          "cond: a predicate that varies over the mesh must not decide about a "
@@ -111,9 +121,12 @@ TEST_CASE("a predicate of each rank's own does not decide about a collective") {
 TEST_CASE("sizes that do not divide") {
   if (dist::size() != 4) return;
   const auto same = [](Array a) { return a; };
-  check_error<TypeError>([&] { mapped(same, P("x"), P("x"))(ones({6, 2})); },
-                         "shard_map: the axes of a spec must divide the dimension, got P('x',) for "
-                         "args[0] of type f32[6,2]: dimension 0 of size 6 in 4 parts");
+  check_error<TypeError>(
+      [&] {
+        mapped(same, P("x"), P("x"))(ones({6, 2}));
+      },
+      "shard_map: the axes of a spec must divide the dimension, got P('x',) for "
+      "args[0] of type f32[6,2]: dimension 0 of size 6 in 4 parts");
   check_error<TypeError>(
       [&] {
         mapped([](Array a) { return lax::psum_scatter(a, "x", {.tiled = true}); }, P("x"),
@@ -122,8 +135,11 @@ TEST_CASE("sizes that do not divide") {
       "psum_scatter: the size of the dimension must be a multiple of the axis size 4");
   check_error<TypeError>(
       [&] {
-        mapped([](Array a) { return lax::ppermute(a, "x", {{0, 1}, {2, 1}}); }, P("x"),
-               P("x"))(ones({8}));
+        mapped(
+            [](Array a) {
+              return lax::ppermute(a, "x", {{0, 1}, {2, 1}});
+            },
+            P("x"), P("x"))(ones({8}));
       },
       "ppermute: sources and destinations must be ranks from 0 to 3, each at most once, got "
       "((0, 1), (2, 1))");

@@ -19,7 +19,8 @@ int main(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "throw";
   rp::dist::init({.timeout_seconds = argc > 2 ? std::atof(argv[2]) : 3});
   const rp::Mesh mesh({{"x", rp::dist::size()}});
-  const auto f = rp::shard_map([](rp::Array x) { return rp::lax::psum(x, "x"); }, mesh, P("x"), P());
+  const auto f =
+      rp::shard_map([](rp::Array x) { return rp::lax::psum(x, "x"); }, mesh, P("x"), P());
   const rp::Array x = rp::ones({rp::dist::size()});
   std::printf("rank %d pid %d\n", static_cast<int>(rp::dist::rank()), static_cast<int>(getpid()));
   std::fflush(stdout);

@@ -97,8 +97,8 @@ TEST_CASE("a rank that cannot write leaves what was there") {
   io::save_sharded(folder(), state(), mesh, specs());
   State broken = state();
   if (dist::rank() == 0) broken.bias = Array(random::key(0));  // keys have no form in files
-  const std::string text = error_of<RuntimeError>(
-      [&] { io::save_sharded(folder(), broken, mesh, P()); });
+  const std::string text =
+      error_of<RuntimeError>([&] { io::save_sharded(folder(), broken, mesh, P()); });
   CHECK_MENTIONS(text, "save_sharded: ");
   if (dist::rank() != 0) CHECK_MENTIONS(text, "got an error on rank 0");
   check_same(io::load_sharded(folder(), state(), mesh, P()), state());
@@ -112,18 +112,16 @@ TEST_CASE("what is not there, or not such a folder, is said") {
     Array weight;
     REPRISE_FIELDS(weight)
   };
-  CHECK_MENTIONS(message<TypeError>([&] {
-                   io::load_sharded(folder(), Other{ones({2})}, mesh, P());
-                 }),
-                 "load_sharded: no array has this name, got weight in ");
+  CHECK_MENTIONS(
+      message<TypeError>([&] { io::load_sharded(folder(), Other{ones({2})}, mesh, P()); }),
+      "load_sharded: no array has this name, got weight in ");
   CHECK_MENTIONS(message<TypeError>([&] {
                    io::load_sharded(folder(), state(), mesh, std::vector<P>{P("x"), P()});
                  }),
                  "one spec, or one for each array is needed, got 2 for 4");
-  CHECK_MENTIONS(message<RuntimeError>([&] {
-                   io::load_sharded(folder() + "_missing", state(), mesh, P());
-                 }),
-                 "index.safetensors");
+  CHECK_MENTIONS(
+      message<RuntimeError>([&] { io::load_sharded(folder() + "_missing", state(), mesh, P()); }),
+      "index.safetensors");
   dist::barrier();
   if (dist::rank() == 0) {
     for (const auto& entry : fs::directory_iterator(folder())) {

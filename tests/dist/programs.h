@@ -71,9 +71,7 @@ inline Array fsdp_remat_names(const Arrays& a) {
 }
 inline Array fsdp_remat_dots(const Arrays& a) {
   return fsdp(
-      [](auto f) {
-        return rp::checkpoint(f, {.policy = rp::checkpoint_policies::dots_saveable});
-      },
+      [](auto f) { return rp::checkpoint(f, {.policy = rp::checkpoint_policies::dots_saveable}); },
       a);
 }
 
@@ -127,7 +125,7 @@ inline Array tensor_block(Array w1, Array w2, Array x) {
 }
 inline Array tensor_parallel(const Arrays& a) {
   return rp::shard_map(tensor_block, line(), {P(rp::none, "x"), P("x"), P()}, P())(a[0], a[1],
-                                                                                  a[2]);
+                                                                                   a[2]);
 }
 inline Array tensor_parallel_remat(const Arrays& a) {
   auto block = [](Array w1, Array w2, Array x) {
@@ -153,8 +151,8 @@ inline Array two_by_two(const Arrays& a) {
     d = rp::mean(d);
     return rp::lax::pmean(d, "data");
   };
-  return rp::shard_map(step, grid(), {P(rp::none, "model"), P("model"), P("data"), P("data")},
-                       P())(a[0], a[1], a[2], a[3]);
+  return rp::shard_map(step, grid(), {P(rp::none, "model"), P("model"), P("data"), P("data")}, P())(
+      a[0], a[1], a[2], a[3]);
 }
 
 inline Array scan_of_sums(const Arrays& a) {

@@ -57,19 +57,14 @@ std::vector<Case> cases() {
       {"psum_scatter", {n * n, 3}, [](Array x) { return lax::psum_scatter(x, "x"); }, P("x")},
       {"psum_scatter tiled",
        {n * 2, 2 * n},
-       [](Array x) {
-         return lax::psum_scatter(x, "x", {.scatter_dimension = 1, .tiled = true});
-       },
+       [](Array x) { return lax::psum_scatter(x, "x", {.scatter_dimension = 1, .tiled = true}); },
        P("x")},
       {"ppermute", {n * 2, 3}, [turn](Array x) { return lax::ppermute(x, "x", turn); }, P("x")},
       {"ppermute some",
        {n * 2, 3},
        [some](Array x) { return lax::ppermute(x, "x", some); },
        P("x")},
-      {"all_to_all",
-       {n * 2, n},
-       [](Array x) { return lax::all_to_all(x, "x", 1, 0); },
-       P("x")},
+      {"all_to_all", {n * 2, n}, [](Array x) { return lax::all_to_all(x, "x", 1, 0); }, P("x")},
       {"all_to_all tiled",
        {n * 2, 2 * n},
        [](Array x) { return lax::all_to_all(x, "x", 1, 0, {.tiled = true}); },
@@ -107,8 +102,9 @@ TEST_CASE("values are what the definitions say") {
   const Array index = run([](Array a) { return 0 * sum(a, 1) + lax::axis_index("x"); }, P("x"));
   check_near(index, repeat(arange(n), 2).astype(float32));
   CHECK(run([](Array a) { return a + lax::psum(1.0, "x"); }, P("x")).shape() == x.shape());
-  CHECK(shard_map([](Array a) { return a * lax::axis_size("x"); }, mesh, P("x"), P("x"))(x)
-            .shape() == x.shape());
+  CHECK(
+      shard_map([](Array a) { return a * lax::axis_size("x"); }, mesh, P("x"), P("x"))(x).shape() ==
+      x.shape());
 }
 
 TEST_CASE("compiled code gives the values of evaluation") {
@@ -134,7 +130,8 @@ TEST_CASE("derivatives agree with differences and with each other") {
     check_near(dy, (above - below) / (2 * h), 2e-3);
     const Array ct = numbers(y.shape(), 2);
     const auto back = std::get<0>(vjp(g, x).second(ct));
-    CHECK(sum(ct * dy).item<double>() == doctest::Approx(sum(back * t).item<double>()).epsilon(1e-4));
+    CHECK(sum(ct * dy).item<double>() ==
+          doctest::Approx(sum(back * t).item<double>()).epsilon(1e-4));
   }
 }
 
@@ -208,8 +205,12 @@ TEST_CASE("cond and loops on values of each rank") {
   const Array x = numbers({2 * n, 3});
   const auto f = [](Array w, Array a) {
     const Array first = lax::axis_index("x") < 1;
-    return cond(first, [](Array u, Array v) { return sin(u * v); },
-                [](Array u, Array) { return u + zeros({2, 3}); }, w, a);
+    return cond(
+        first, [](Array u, Array v) { return sin(u * v); },
+        [](Array u, Array) {
+          return u + zeros({2, 3});
+        },
+        w, a);
   };
   const auto whole = shard_map(f, all_ranks(), {P(), P("x")}, P("x"));
   const Array w = numbers({3}, 3);
@@ -250,16 +251,16 @@ TEST_CASE("communicated bytes are those of the policy") {
     };
     const auto f = shard_map([model](Array w, Array x) { return grad(model)(w, x); }, paper,
                              {P(none, "data").local(), P("data")}, P(none, "data").local());
-    return jit(f).lower(Type{float32, {4, 16, 1024}}, Type{float32, {64, 1024}})
+    return jit(f)
+        .lower(Type{float32, {4, 16, 1024}}, Type{float32, {64, 1024}})
         .compile()
         .cost_analysis()
         .bytes_communicated;
   };
   const double gather = 1024.0 * 1024 * 4 / 64 * 63, few = 64;
-  const double kept =
-      bytes({.policy = checkpoint_policies::save_only_these_names("gathered")});
+  const double kept = bytes({.policy = checkpoint_policies::save_only_these_names("gathered")});
   const double again = bytes({});
-  CHECK(kept == doctest::Approx(8 * gather).epsilon(few / gather));    // 4 gathers, 4 scatters
+  CHECK(kept == doctest::Approx(8 * gather).epsilon(few / gather));  // 4 gathers, 4 scatters
   // 4 of the backward pass and 4 scatters; the last of the forward pass is for a value that nobody
   // asks for
   CHECK(again == doctest::Approx(11 * gather).epsilon(few / gather));

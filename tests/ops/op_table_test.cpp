@@ -38,7 +38,7 @@ TEST_CASE("every primitive that is neither a call nor an effect has a row") {
   }
   for (const Primitive* p : all_primitives()) {
     if (p->kind == Kind::call || p->kind == Kind::effect) continue;  // ops/debug_print_test.cpp
-    if (p->types_varying) continue;  // tests/dist: on a mesh only
+    if (p->types_varying) continue;                                  // tests/dist: on a mesh only
     CHECK_MESSAGE(covered.count(p) == 1, "no row for the primitive ", std::string(p->name));
   }
 }

@@ -1,9 +1,9 @@
 // Products in parts for threads: right, with the same bits for any number of threads and with what
 // is added.
 #include "base/memory.h"
+#include "plan/loops.h"
 #include "products/matmul_calls.h"
 #include "products/tiled_dot.h"
-#include "plan/loops.h"
 
 #include <doctest/doctest.h>
 
