@@ -70,8 +70,10 @@ class KernelEmitter {
     const KernelArguments given = begin_kernel(m_, b_, name);
     access_.begin(given);
     row_begin_ = given.row_begin;
-    column_begin_ = given.column_begin;
-    column_end_ = given.column_end;
+    // Where rows are cut into pieces, but not the work by columns, the columns are known.
+    const bool has_whole_rows = k_.has_bounds() && !l_.by_columns;
+    column_begin_ = has_whole_rows ? i64(0) : given.column_begin;
+    column_end_ = has_whole_rows ? i64(l_.columns) : given.column_end;
     scratch_ = given.scratch;
     sums_.begin(given.sums);
     access_.turn_loads();
@@ -147,12 +149,27 @@ class KernelEmitter {
       end = in_blocks(reduces, start, body(nullptr));
     else if (access_.bounds().interior().second > 0 && !parts_.of_pass[pass])
       end = up_to_interior_end(end, body(nullptr));
-    end = loop(end.index, column_end_, lanes_, end.carried, body(nullptr));
+    end = reduces.empty() ? vectors(end, column_end_, body(nullptr))
+                          : loop(end.index, column_end_, lanes_, end.carried, body(nullptr));
     if (l_.columns % lanes_ != 0) end.carried = tail(end, body);
     for (std::size_t i = 0; i < reduces.size(); ++i) {
       Reducer r(b_, op_, lanes_, k_.nodes[reduces[i]]);
       row_values_[reduces[i]] = r.finished(r.across_lanes(end.carried[i]));
     }
+  }
+  // Vectors of columns up to `end`, without a loop where few are left of a known number: masks of
+  // a row's ends are then constants.
+  template <class Body>
+  LoopEnd vectors(LoopEnd at, Value* end, const Body& body) {
+    const auto* const from = llvm::dyn_cast<llvm::ConstantInt>(at.index);
+    const auto* const to = llvm::dyn_cast<llvm::ConstantInt>(end);
+    if (from == nullptr || to == nullptr) return loop(at.index, end, lanes_, at.carried, body);
+    const std::int64_t begin = from->getSExtValue(), lanes = lanes_;
+    const std::int64_t count = std::max<std::int64_t>(0, (to->getSExtValue() - begin) / lanes);
+    if (count > 2)
+      return {i64(begin + count * lanes), loop(at.index, end, lanes, at.carried, body).carried};
+    for (std::int64_t i = 0; i < count; ++i) at.carried = body(i64(begin + i * lanes), at.carried);
+    return {i64(begin + count * lanes), at.carried};
   }
   // Vectors before those columns where every choice has one load, then these, without masks.
   template <class Body>
@@ -160,14 +177,13 @@ class KernelEmitter {
     const auto smaller = [&](Value* a, Value* b) {
       return b_.CreateSelect(b_.CreateICmpSLT(a, b), a, b);
     };
-    Value* const before = b_.CreateSub(i64(access_.bounds().interior().first), begin.index);
-    Value* const vectors = b_.CreateSDiv(b_.CreateAdd(before, i64(lanes_ - 1)), i64(lanes_));
-    Value* const first = b_.CreateAdd(begin.index, b_.CreateMul(vectors, i64(lanes_)));
-    const LoopEnd end = loop(begin.index, smaller(first, column_end_), lanes_, begin.carried, body);
+    const auto [first_inside, end_inside] = access_.bounds().interior();
+    Value* const before = b_.CreateSub(i64(first_inside), begin.index);
+    Value* const count = b_.CreateSDiv(b_.CreateAdd(before, i64(lanes_ - 1)), i64(lanes_));
+    Value* const first = b_.CreateAdd(begin.index, b_.CreateMul(count, i64(lanes_)));
+    const LoopEnd end = vectors(begin, smaller(first, column_end_), body);
     access_.in_interior(true);
-    const LoopEnd inner =
-        loop(end.index, smaller(i64(access_.bounds().interior().second), column_end_), lanes_,
-             end.carried, body);
+    const LoopEnd inner = vectors(end, smaller(i64(end_inside), column_end_), body);
     access_.in_interior(false);
     return inner;
   }
