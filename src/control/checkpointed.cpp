@@ -260,6 +260,35 @@ void stage_tangents(const Equation& e, Split& s, TangentLoop l, const std::vecto
   s.add_staged(std::move(staged));
 }
 
+std::vector<bool> needed_carries(const ReverseLoop& l, const std::vector<bool>& live) {
+  const auto carry = live.begin() + static_cast<std::ptrdiff_t>(l.consts);
+  std::vector<bool> needed(carry, carry + static_cast<std::ptrdiff_t>(l.carry));
+  for (bool stable = false; !stable;) {
+    stable = true;
+    const std::vector<bool> read = live_inputs(l.advance, needed);
+    for (std::size_t k = 0; k < l.carry; ++k) {
+      if (!read[l.consts + k] || needed[k]) continue;
+      needed[k] = true;
+      stable = false;
+    }
+  }
+  const bool any = std::find(needed.begin(), needed.end(), true) != needed.end();
+  if (!any && l.carry > 0) needed[0] = true;
+  return needed;
+}
+
+bool has_checkpoints(const Equation& forward, std::size_t result) {
+  if (forward.prim == &checkpointed_scan_p) {
+    const ScanShape s = scan_shape(forward.params);
+    const std::size_t first = forward.params.get<ProgramPtr>("jaxpr")->out.size();
+    return s.disk_checkpoints == 0 && result >= first && result < first + s.carry;
+  }
+  if (forward.prim != &checkpointed_while_p) return false;
+  const WhileLoop l = loop_of(forward.params);
+  const std::size_t carry = l.body->out.size(), first = carry + 2;
+  return l.disk_checkpoints == 0 && result >= first && result < first + carry;
+}
+
 ProgramPtr known_part(const Program& known, std::size_t outputs) {
   std::vector<bool> wanted(known.out.size());
   std::fill_n(wanted.begin(), outputs, true);

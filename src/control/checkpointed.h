@@ -71,6 +71,13 @@ struct PlainLoop {
 };
 PlainLoop plain_loop(const TangentLoop&, const Arrays& x);
 
+// Which carries the steps of a reversal read, or need to make those: others need not be kept. At
+// least one. `live`: of the inputs of its step, those that are read.
+std::vector<bool> needed_carries(const ReverseLoop&, const std::vector<bool>& live);
+// The result of a forward pass has a carry's checkpoints in memory; where nobody reads them, they
+// are not kept.
+bool has_checkpoints(const Equation& forward, std::size_t result);
+
 // How often the bodies of a checkpointed loop run, for a length that is known; else once, for want
 // of a count.
 double times_run(const Equation&, const Program& body);

@@ -417,8 +417,7 @@ Batched reverse_batch(const Primitive&, const Arrays& x, const Axes& axes, std::
   return result;
 }
 
-// Sums and cotangents that nobody wants are not computed; what the steps start from is needed by
-// all others.
+// Sums and cotangents that nobody wants are not computed, nor carries that no step reads.
 std::optional<Equation> reverse_dce(const Program&, const Equation& e,
                                     const std::vector<bool>& used) {
   ReverseLoop l = reverse_loop(e.params);
@@ -434,14 +433,21 @@ std::optional<Equation> reverse_dce(const Program&, const Equation& e,
       stable = false;
     }
   }
+  const Mask needed = needed_carries(l, live);
   std::fill_n(live.begin(), inputs, true);
+  std::copy(needed.begin(), needed.end(), live.begin() + static_cast<std::ptrdiff_t>(l.consts));
   for (std::size_t k = 0; k < l.back; ++k) live[inputs + k] = wanted[k];
-  Mask operands(at.consts, true), results = wanted;
+  Mask operands(at.lengths, true), results = wanted;
+  for (std::size_t n = 0; n < l.length.sections(); ++n) {
+    operands.insert(operands.end(), needed.begin(), needed.end());
+    results.insert(results.end(), needed.begin(), needed.end());
+  }
   operands.insert(operands.end(), live.begin(), live.end());
-  results.resize(used.size(), true);
   l.step = dce_body(l.step, wanted, live);
+  l.advance = dce_body(l.advance, needed, part_of(live, 0, inputs));
   l.back = static_cast<std::size_t>(
       std::count(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(l.back), true));
+  l.carry = static_cast<std::size_t>(std::count(needed.begin(), needed.end(), true));
   Equation shrunk = with_only(e, operands, results);
   shrunk.params = params_of(l);
   return shrunk;

@@ -393,9 +393,10 @@ class Scheduler {
       s.reads.push_back(s.operands.back().root);
     }
     flush_cheap_groups();
-    for (Var v : e.out) {
-      s.results.push_back(storage_.view[at(v)]);
-      s.writes.push_back(s.results.back().root);
+    for (std::size_t k = 0; k < e.out.size(); ++k) {
+      s.results.push_back(storage_.view[at(e.out[k])]);
+      if (storage_.uses[at(e.out[k])] > 0 || !has_checkpoints(e, k))
+        s.writes.push_back(s.results.back().root);
     }
     emit(std::move(s));
   }

@@ -41,6 +41,14 @@ std::vector<RunScan::Input> slices(std::size_t first, std::size_t n,
   return out;
 }
 
+bool is_read(const plan::Schedule& s, Var v) {
+  const auto reads = [&](const plan::Step& step) {
+    return std::binary_search(step.reads.begin(), step.reads.end(), v);
+  };
+  return std::any_of(s.steps.begin(), s.steps.end(), reads) ||
+         std::any_of(s.outputs.begin(), s.outputs.end(),
+                     [&](const plan::View& o) { return o.root == v; });
+}
 bool on_host(const plan::Schedule& s, const Atom& a) {
   return a.is_var() && s.on_host[static_cast<std::size_t>(a.var)];
 }
@@ -103,7 +111,7 @@ RunForward forward_code(const plan::Schedule& s, const Equation& e, const Bodies
   for (std::size_t k = 0; k < carry; ++k) {
     const std::size_t bytes = body.type(body.out[k]).nbytes();
     r.carries.push_back({at.operand(first_carry + k), at.result(k), at.result(last + k),
-                         at.result(kept + k), bytes});
+                         at.result(kept + k), bytes, r.disk > 0 || is_read(s, e.out[kept + k])});
     if (r.disk == 0) continue;
     const std::size_t disk = kept + carry + k;
     const RunDisk::Rows rows{at.result(disk), on_host(s, Atom::of(e.out[disk]))};

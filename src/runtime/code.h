@@ -149,6 +149,7 @@ struct RunForward {
   struct Carry {
     Ref initial, result, last, checkpoints;  // steps write to result and last in turns
     std::size_t bytes = 0;
+    bool is_kept = true;  // else nobody reads its checkpoints
   };
   std::vector<Carry> carries;
   std::vector<RunDisk> on_disk;  // of each carry, where some are

@@ -60,7 +60,7 @@ class Forward {
   // in the end.
   std::byte* state(const RunForward::Carry& c, std::int64_t k, std::int64_t slot = no_slot) const {
     if (k == 0) return address(slots_, c.initial);
-    if (slot != no_slot) return row(c, slot);
+    if (slot != no_slot && c.is_kept) return row(c, slot);
     return address(slots_, (k % 2 != 0) == is_odd_ ? c.result : c.last);
   }
   std::byte* row(const RunForward::Carry& c, std::int64_t slot) const {
@@ -83,7 +83,7 @@ class Forward {
     if (slot <= r_.disk)
       return disk_.put(slot, [&](std::size_t n) { return state(r_.carries[n], k); });
     for (const RunForward::Carry& c : r_.carries) {
-      if (c.bytes > 0) std::memcpy(row(c, slot), state(c, k), c.bytes);
+      if (c.bytes > 0 && c.is_kept) std::memcpy(row(c, slot), state(c, k), c.bytes);
     }
   }
   // The state before it is in slot_, the one behind it goes to `to`; no_slot: to the places in

@@ -331,6 +331,47 @@ TEST_CASE("memory does not grow with the number of steps, nor does the program")
   CHECK(many.peak_bytes <= 16 * 4096 * 4);
 }
 
+TEST_CASE("carries that the reversal does not read are not kept") {
+  using State = std::tuple<Array, Array>;
+  const auto loss = [](bool is_while, bool has_sum) {
+    return [=](Array x) {
+      auto body = [=](State s) {
+        auto [u, sum] = s;
+        Array next = rp::sin(u) * 1.01;
+        return State{next, has_sum ? sum + next : sum};
+      };
+      const State start{x, rp::zeros({has_sum ? 1024 : 1})};
+      const rp::LoopOptions o{.checkpoints = 50};
+      auto [u, sum] =
+          is_while ? rp::fori_loop(
+                         Array(0), Array(200), [=](Array, State s) { return body(s); }, start, o)
+                   : rp::fori_loop(
+                         0, 200, [=](Array, State s) { return body(s); }, start, o);
+      return rp::sum(u * u) + rp::sum(sum * sum);
+    };
+  };
+  const Array x = rp::linspace(0.1, 1.0, 1024);
+  for (const bool is_while : {false, true}) {
+    const auto memory = [&](bool has_sum) {
+      const auto f = rp::jit(rp::grad(loss(is_while, has_sum)));
+      return f.lower(x).compile().memory_analysis().peak_bytes;
+    };
+    CHECK(memory(true) < memory(false) + 8 * x.nbytes());
+    const Array eager = rp::grad(loss(is_while, true))(x);
+    check_close(rp::jit(rp::grad(loss(is_while, true)))(x), eager);
+    auto sums = [=](Array v) {
+      auto body = [](State s, rp::None) {
+        auto [u, sum] = s;
+        Array next = rp::sin(u) * 1.01;
+        return std::pair{State{next, sum + next}, rp::none};
+      };
+      auto [u, sum] = rp::scan(body, State{v, rp::zeros({1024})}, rp::none, {.length = 200}).first;
+      return rp::sum(u * u) + rp::sum(sum * sum);
+    };
+    check_close(eager, rp::grad(sums)(x));
+  }
+}
+
 TEST_CASE("programs are read back from their text, and wrong ones are refused") {
   auto known = [](Array x) { return powers(x, rp::ones({3}), {.checkpoints = 2}); };
   auto unknown = [](Array x) {
