@@ -38,7 +38,14 @@ void expect(llvm::Error e) {
 
 std::atomic<std::size_t> loaded_modules{0}, loaded_bytes{0};
 std::atomic<bool> is_gone{false};  // the process ends, and with it what LLVM needs
-std::mutex unloading;              // held by who unloads code, and when that becomes impossible
+std::mutex compiling, unloading;   // held by who does so, and when that becomes impossible
+
+void end_compiling() {
+  const std::scoped_lock lock(compiling, unloading);
+  is_gone = true;
+}
+// Whoever compiles for the first time while the process ends is kept from it, too.
+[[maybe_unused]] const int ends_before_llvm = std::atexit(end_compiling);
 
 unsigned widest_vectors() {
   const auto features = llvm::sys::getHostCPUFeatures();
@@ -131,7 +138,7 @@ class Machine {
   }
   using Emit = std::function<std::vector<std::string>(llvm::Module&)>;
   std::shared_ptr<const MachineCode> make(const Emit& emit) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(compiling);
     if (is_gone) {
       fail_with_hint<RuntimeError>("compile before main returns",
                                    "jit: nothing is compiled any more while the process ends");
@@ -142,7 +149,7 @@ class Machine {
     return load(std::move(object), names);
   }
   void sketch(const std::function<void(llvm::Module&)>& emit) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(compiling);
     if (is_gone) {
       fail_with_hint<RuntimeError>("plan before main returns",
                                    "jit: nothing is planned any more while the process ends");
@@ -160,12 +167,7 @@ class Machine {
   // all that is older. What is registered after each time that it was used runs before any of them
   // goes. It waits for who compiles.
   struct CloseAtExit {
-    ~CloseAtExit() {
-      std::atexit([] {
-        const std::scoped_lock lock(get().mutex_, unloading);
-        is_gone = true;
-      });
-    }
+    ~CloseAtExit() { std::atexit(end_compiling); }
   };
 
   // What LLVM was at work on when it failed is given up, not destroyed. Null unless it compiles.
@@ -251,7 +253,6 @@ class Machine {
     return loader;
   }
 
-  std::mutex mutex_;
   llvm::orc::JITTargetMachineBuilder builder_;
   std::unique_ptr<llvm::TargetMachine> compiler_;
   std::shared_ptr<Loader> loader_;

@@ -96,16 +96,19 @@ namespace {
 std::mutex making;
 bool is_over = false;
 
+void end_making() {
+  const std::lock_guard lock(making);  // whoever is making some ends first
+  is_over = true;
+}
+// Whoever makes the first one while the process ends is kept from it, too.
+[[maybe_unused]] const int ends_before_the_library = std::atexit(end_making);
+
 }  // namespace
 
 MakingPrimitives::MakingPrimitives() : lock_(making) {}
 
 MakingPrimitives::~MakingPrimitives() {
-  if (!has_begun_) return;
-  std::atexit([] {
-    const std::lock_guard lock(making);
-    is_over = true;
-  });
+  if (has_begun_) std::atexit(end_making);
 }
 
 bool MakingPrimitives::begin() {

@@ -24,9 +24,8 @@ const dnnl::engine& dnnl_cpu();
 // objects are destroyed before those of the user that are older, and no more can be made then;
 // those that exist still run.
 //
-// Any primitive may bring static objects of the library to life, not only the first of its kind:
-// reorders have tables for each pair of types. What is registered after each of them for the end of
-// the process runs before they go, and waits for who makes one.
+// Any primitive may bring static objects of the library to life, so after each of them something is
+// registered for the end of the process that runs before they go, and waits for who makes one.
 class MakingPrimitives {
  public:
   MakingPrimitives();
