@@ -25,3 +25,13 @@ execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version OUTPUT_VARIABLE version 
 if(version MATCHES "Open MPI|OpenRTE")
   list(APPEND reprise_mpirun --oversubscribe --allow-run-as-root)
 endif()
+
+# MPI is not built with sanitizers, and keeps memory and threads until its end: what it does is not looked at.
+function(reprise_look_past_mpi)
+  if(REPRISE_SANITIZE MATCHES "address")
+    set_tests_properties(${ARGN} PROPERTIES ENVIRONMENT "ASAN_OPTIONS=malloc_context_size=5:detect_leaks=0")
+  elseif(REPRISE_SANITIZE MATCHES "thread")
+    set_tests_properties(${ARGN} PROPERTIES
+      ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1")
+  endif()
+endfunction()

@@ -139,7 +139,7 @@ TEST_CASE("a full array repeats one number") {
 }
 
 TEST_CASE("the elements of a traced array cannot be read in place") {
-  const Array x = make_traced({float32, {3}}, {1, 0, 0, {}});
+  const Array x = make_traced({float32, {3}}, {nullptr, 1, 0, 0, {}});
   CHECK(is_traced(x));
   CHECK_THROWS_AS(x.data<float>(), TraceError);
 }

@@ -111,7 +111,7 @@ TEST_CASE("arrays stream") {
 }
 
 TEST_CASE("a traced array prints its type") {
-  CHECK(to_string(make_traced({float32, {3}}, {1, 0, 0, {}})) == "Traced<f32[3]>");
+  CHECK(to_string(make_traced({float32, {3}}, {nullptr, 1, 0, 0, {}})) == "Traced<f32[3]>");
 }
 
 TEST_CASE("float0 and keys print") {
