@@ -24,12 +24,8 @@ Attr axes_attr(const AxisList& axes, bool bare = false) {
 const MeshAxes* without(const MeshAxes* varying, const AxisList& axes) {
   return axes_of(axes.mesh, bits_of(varying) & ~axes.bits());
 }
-// A value must have its own element on each rank of the axes.
-void check_varies(const char* op, const Type& t, const AxisList& axes) {
-  if (t.varying != nullptr && t.varying->mesh == axes.mesh && (axes.bits() & ~t.varying->bits) == 0)
-    return;
-  fail<TypeError>(op, ": the operand must vary over ", axes.text(), ", got ", t);
-}
+// Operands vary over the axes: who binds a collective sees to it. Compiled programs have lost the
+// pvary equations, so the rules do not ask.
 std::int64_t checked_dimension(const char* op, const Params& params, const char* key,
                                std::int64_t rank) {
   const auto d = params.get<std::int64_t>(key);
@@ -60,18 +56,15 @@ Types pvary_type(const Types& in, const Params& params) {
 }
 template <const char* op>
 Types reduce_type(const Types& in, const Params& params) {
-  const AxisList& axes = axes_of(params);
-  check_varies(op, in[0], axes);
   if (!is_floating(in[0].dtype) && !is_integer(in[0].dtype)) {
     fail<TypeError>(op, ": numbers are needed, got ", in[0]);
   }
   Type out = in[0];
-  out.varying = without(in[0].varying, axes);
+  out.varying = without(in[0].varying, axes_of(params));
   return {out};
 }
 Types gather_type(const Types& in, const Params& params) {
   const AxisList& axes = axes_of(params);
-  check_varies("all_gather", in[0], axes);
   const bool tiled = params.get<bool>("tiled");
   Type out = in[0];
   const std::int64_t d =
@@ -89,7 +82,6 @@ Types gather_invariant_type(const Types& in, const Params& params) {
 }
 Types scatter_type(const Types& in, const Params& params) {
   const AxisList& axes = axes_of(params);
-  check_varies("psum_scatter", in[0], axes);
   const bool tiled = params.get<bool>("tiled");
   Type out = in[0];
   const std::int64_t d = checked_dimension("psum_scatter", params, "scatter_dimension", out.ndim());
@@ -102,7 +94,6 @@ Types scatter_type(const Types& in, const Params& params) {
 }
 Types ppermute_type(const Types& in, const Params& params) {
   const AxisList& axes = axes_of(params);
-  check_varies("ppermute", in[0], axes);
   std::vector<bool> sends(at(axes.size())), gets(at(axes.size()));
   for (const Ints& pair : params.get<std::vector<Ints>>("perm")) {
     const bool fits = pair.size() == 2 && std::min(pair[0], pair[1]) >= 0 &&
@@ -118,7 +109,6 @@ Types ppermute_type(const Types& in, const Params& params) {
 }
 Types all_to_all_type(const Types& in, const Params& params) {
   const AxisList& axes = axes_of(params);
-  check_varies("all_to_all", in[0], axes);
   const bool tiled = params.get<bool>("tiled");
   Type out = in[0];
   const std::int64_t split = checked_dimension("all_to_all", params, "split_axis", out.ndim()),
