@@ -86,17 +86,19 @@ const BudgetPoint* BudgetLadder::cheapest(std::size_t budget) {
     for (int rung = 0; rung < top; rung += 2) fits(rung);
     return best;
   }
-  int low = -1, high = top;
+  constexpr int large = 1500;  // nodes: planning takes seconds, fewer sizes must do
+  const int apart = program_->graph().size() > large ? 4 : 1;
+  int low = -1, high = top / apart;
   while (high - low > 1) {
     const int middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
+    (fits(middle * apart) ? low : high) = middle;
   }
   return best;
 }
 
 const BudgetPoint* BudgetLadder::lowest() {
   const BudgetPoint* best = nullptr;
-  for (int rung = 0, found = 0; rung < top / 2 && found < 2; rung += 2) {
+  for (int rung = 0, found = 0; rung < top / 2 && found < 2; rung += 4) {
     const BudgetPoint* point = at(rung);
     if (point == nullptr) continue;
     ++found;

@@ -39,6 +39,7 @@ std::int64_t bytes_in(const std::string& text) {
 }
 
 std::string policy_text(const PolicySuggestion& s) {
+  if (s.saved.empty() && s.offloaded.empty()) return "nothing_saveable";
   return s.offloaded.empty() ? "save_only_these_names:" + join(s.saved, ",")
                              : "save_and_offload_only_these_names:" + join(s.saved, ",") + ":" +
                                    join(s.offloaded, ",");
