@@ -1,5 +1,6 @@
 #include "codegen/machine_code.h"
 
+#include "base/at_exit.h"
 #include "base/error.h"
 #include "codegen/kernel.h"
 #include "codegen/llvm_errors.h"
@@ -44,8 +45,8 @@ void end_compiling() {
   const std::scoped_lock lock(compiling, unloading);
   is_gone = true;
 }
-// Whoever compiles for the first time while the process ends is kept from it, too.
-[[maybe_unused]] const int ends_before_llvm = std::atexit(end_compiling);
+// Whoever compiles while the process begins to end is waited for, the next one kept from it.
+[[maybe_unused]] const int ends_before_llvm = at_exit(end_compiling);
 
 unsigned widest_vectors() {
   const auto features = llvm::sys::getHostCPUFeatures();
@@ -182,7 +183,7 @@ class Machine {
       static_cast<void>(compiler_.release());
     };
     try {
-      if (compiler_ == nullptr) compiler_ = expect(builder_.createTargetMachine());
+      if (compiler_ == nullptr) compiler_ = make_compiler();
       module->setDataLayout(compiler_->createDataLayout());
       module->setTargetTriple(compiler_->getTargetTriple().str());
       names = emit(*module);
@@ -196,6 +197,13 @@ class Machine {
       give_up();
       no_memory();
     }
+  }
+
+  // Within the lock: LLVM makes a registry of its own for the targets.
+  std::unique_ptr<llvm::TargetMachine> make_compiler() {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return expect(builder_.createTargetMachine());
   }
 
   std::shared_ptr<const MachineCode> load(std::unique_ptr<llvm::MemoryBuffer> object,
@@ -264,11 +272,7 @@ class Machine {
 bool compiler_is_gone() { return is_gone; }
 
 const VectorTarget& this_machine() {
-  static const VectorTarget target = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    return target_of_machine();
-  }();
+  static const VectorTarget target = target_of_machine();
   return target;
 }
 

@@ -1,5 +1,6 @@
 #include "products/dnnl_engine.h"
 
+#include "base/at_exit.h"
 #include "products/dnnl_api.h"
 
 #include <algorithm>
@@ -100,8 +101,8 @@ void end_making() {
   const std::lock_guard lock(making);  // whoever is making some ends first
   is_over = true;
 }
-// Whoever makes the first one while the process ends is kept from it, too.
-[[maybe_unused]] const int ends_before_the_library = std::atexit(end_making);
+// Whoever makes one while the process begins to end is waited for, the next one kept from it.
+[[maybe_unused]] const int ends_before_the_library = at_exit(end_making);
 
 }  // namespace
 

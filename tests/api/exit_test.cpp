@@ -55,12 +55,14 @@ const struct StaticObject {
   }
 } static_object;
 
-enum class Way { at_once, after_use, with_threads };
+enum class Way { at_once, after_use, with_threads, at_first_use };
 
 int exit_code_of_child(Way way) {
   const char* const name = way == Way::at_once     ? "child: ends at once"
                            : way == Way::after_use ? "child: ends after use"
-                                                   : "child: ends while threads run";
+                           : way == Way::with_threads
+                               ? "child: ends while threads run"
+                               : "child: ends while the first products are made";
   const pid_t child = fork();
   if (child == 0) {
     const int nothing = open("/dev/null", O_WRONLY);
@@ -98,6 +100,18 @@ TEST_CASE("child: ends while threads run" * doctest::skip()) {
   while (at_work < 2) std::this_thread::yield();
 }
 
+TEST_CASE("child: ends while the first products are made" * doctest::skip()) {
+  static std::atomic<int> begun{0};
+  for (int i = 0; i < 3; ++i) {
+    std::thread([] {
+      for (++begun;;) {
+        if (!computes()) _exit(5);
+      }
+    }).detach();
+  }
+  while (begun < 3) std::this_thread::yield();
+}
+
 TEST_CASE("static destructors and atexit may trace, compile and compute") {
   for (int run = 0; run < 3; ++run) {
     CHECK(exit_code_of_child(Way::at_once) == 0);
@@ -106,5 +120,8 @@ TEST_CASE("static destructors and atexit may trace, compile and compute") {
 }
 
 TEST_CASE("threads may go on while the process ends") {
-  for (int run = 0; run < 20; ++run) CHECK(exit_code_of_child(Way::with_threads) == 0);
+  for (int run = 0; run < 20; ++run) {
+    CHECK(exit_code_of_child(Way::with_threads) == 0);
+    CHECK(exit_code_of_child(Way::at_first_use) == 0);
+  }
 }
