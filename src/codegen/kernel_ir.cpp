@@ -320,7 +320,6 @@ class KernelEmitter {
     b_.CreateRetVoid();
   }
 
-  static constexpr std::size_t none = KernelPasses::none;
   llvm::Module& m_;
   llvm::LLVMContext& c_;
   llvm::IRBuilder<> b_;

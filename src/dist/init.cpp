@@ -21,7 +21,7 @@ Ranks* ranks = nullptr;
 std::terminate_handler terminate_before = nullptr;
 
 // Others have this long to hear of a failure before this process, and with it the run, is gone.
-void give_time() { std::this_thread::sleep_for(std::chrono::milliseconds(1500)); }
+void give_time() { std::this_thread::sleep_for(std::chrono::seconds(5)); }
 
 void leave() {
   int is_over = 0;

@@ -67,7 +67,7 @@ class Scheduler {
   Operand operand(const Atom& a) const {
     if (!a.is_var()) return {View{}, Source::number, a.literal.dtype, a.literal};
     const View& v = view(a);
-    static const Origin stored;  // of a copy that was made here
+    static const Origin stored{};  // of a copy that was made here
     const Origin& o = at(v.root) < storage_.origin.size() ? storage_.origin[at(v.root)] : stored;
     return {v, o.source, p_.type(a.var).dtype, o.number, &o.pieces};
   }

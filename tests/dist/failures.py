@@ -10,13 +10,13 @@ import subprocess
 import sys
 import time
 
-LIMIT = 3  # seconds that ranks wait for each other
+LIMIT = 10  # seconds that ranks wait for each other
 WANTED = {  # what the ranks that are left say
     "throw": r"\w+: rank 2 failed after psum, collective \d+, got rank \d in collective \d+; its error: "
              r"the data of rank 2 is broken",
     "exit": r"\w+: rank 2 has ended after its collective \d+, got rank \d in collective \d+",
     "kill": r"a rank was ended by a signal in \w+, collective \d+|MPI lost a rank|rank 2 did not come",
-    "stop": r"\w+: rank 2 did not come within 3 s, got rank \d waiting in collective \d+",
+    "stop": rf"\w+: rank 2 did not come within {LIMIT} s, got rank \d waiting in collective \d+",
 }
 
 
@@ -25,7 +25,7 @@ def run(command, how):
     begin = time.monotonic()
     process = subprocess.Popen(command + [how, str(LIMIT)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
         process.kill()
         said, _ = process.communicate()
