@@ -44,7 +44,7 @@ int main() {
   const rp::CheckpointOptions kept = {
       .policy = rp::checkpoint_policies::save_only_these_names("gathered")};
   for (const auto& [name, options] : {std::pair("gathered again", again), {"kept", kept}}) {
-    const auto step = [options](Model parts, Array in, Array out) {
+    const auto step = [options = options](Model parts, Array in, Array out) {
       const auto of = [&](Model at) { return sharded_loss(at, in, out, options); };
       const auto [value, grads] = rp::value_and_grad(of)(parts);
       return std::pair(descend(parts, grads), value);

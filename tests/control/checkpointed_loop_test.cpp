@@ -332,21 +332,21 @@ TEST_CASE("memory does not grow with the number of steps, nor does the program")
 }
 
 TEST_CASE("carries that the reversal does not read are not kept") {
-  using State = std::tuple<Array, Array>;
+  using Pair = std::tuple<Array, Array>;
   const auto loss = [](bool is_while, bool has_sum) {
     return [=](Array x) {
-      auto body = [=](State s) {
+      auto body = [=](Pair s) {
         auto [u, sum] = s;
         Array next = rp::sin(u) * 1.01;
-        return State{next, has_sum ? sum + next : sum};
+        return Pair{next, has_sum ? sum + next : sum};
       };
-      const State start{x, rp::zeros({has_sum ? 1024 : 1})};
+      const Pair start{x, rp::zeros({has_sum ? 1024 : 1})};
       const rp::LoopOptions o{.checkpoints = 50};
       auto [u, sum] =
           is_while ? rp::fori_loop(
-                         Array(0), Array(200), [=](Array, State s) { return body(s); }, start, o)
+                         Array(0), Array(200), [=](Array, Pair s) { return body(s); }, start, o)
                    : rp::fori_loop(
-                         0, 200, [=](Array, State s) { return body(s); }, start, o);
+                         0, 200, [=](Array, Pair s) { return body(s); }, start, o);
       return rp::sum(u * u) + rp::sum(sum * sum);
     };
   };
@@ -360,12 +360,12 @@ TEST_CASE("carries that the reversal does not read are not kept") {
     const Array eager = rp::grad(loss(is_while, true))(x);
     check_close(rp::jit(rp::grad(loss(is_while, true)))(x), eager);
     auto sums = [=](Array v) {
-      auto body = [](State s, rp::None) {
+      auto body = [](Pair s, rp::None) {
         auto [u, sum] = s;
         Array next = rp::sin(u) * 1.01;
-        return std::pair{State{next, sum + next}, rp::none};
+        return std::pair{Pair{next, sum + next}, rp::none};
       };
-      auto [u, sum] = rp::scan(body, State{v, rp::zeros({1024})}, rp::none, {.length = 200}).first;
+      auto [u, sum] = rp::scan(body, Pair{v, rp::zeros({1024})}, rp::none, {.length = 200}).first;
       return rp::sum(u * u) + rp::sum(sum * sum);
     };
     check_close(eager, rp::grad(sums)(x));

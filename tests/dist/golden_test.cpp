@@ -118,7 +118,8 @@ std::string residual_text(const Type& t) {
 TEST_CASE("values and gradients are those of JAX") {
   if (dist::size() != 4) return;
   for (const auto& [name, f] : programs::all()) {
-    CAPTURE(name);
+    const std::string case_name = name;
+    CAPTURE(case_name);
     const Json& c = case_named(name);
     const Arrays args = args_of(c);
     const auto run = f;
@@ -142,7 +143,8 @@ TEST_CASE("values and gradients are those of JAX") {
 TEST_CASE("collectives are those of JAX, under each policy") {
   if (dist::size() != 4) return;
   for (const auto& [name, f] : programs::all()) {
-    CAPTURE(name);
+    const std::string case_name = name;
+    CAPTURE(case_name);
     const Json& c = case_named(name);
     const Arrays args = args_of(c);
     const auto run = f;
@@ -162,7 +164,8 @@ TEST_CASE("collectives are those of JAX, under each policy") {
 TEST_CASE("residuals are those of JAX, per rank") {
   if (dist::size() != 4) return;
   for (const auto& [name, f] : programs::all()) {
-    CAPTURE(name);
+    const std::string case_name = name;
+    CAPTURE(case_name);
     const Json& c = case_named(name);
     const auto run = f;
     const auto residuals = saved_residuals([run](Arrays a) { return run(a); }, args_of(c));
